@@ -1,0 +1,6 @@
+//! Entry point: parse, run one command, turn its failure into an exit code.
+
+mod config;
+mod model;
+
+fn main() {}

@@ -1,0 +1,90 @@
+//! What `request` found out, before anybody decides how to say it.
+
+use std::path::PathBuf;
+
+use super::clock::Stamp;
+
+/// The states of design section 9 that an answer can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Ready,
+    Queued,
+    Started,
+    FailedTimeout,
+    FailedUnknown,
+    Absent,
+    Unavailable,
+    Limited,
+    Invalid,
+    /// An exporter that does not exist, or wrong usage.
+    Unknown,
+}
+
+impl State {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Queued => "queued",
+            Self::Started => "started",
+            Self::FailedTimeout => "failed_timeout",
+            Self::FailedUnknown => "failed_unknown",
+            Self::Absent => "absent",
+            Self::Unavailable => "unavailable",
+            Self::Limited => "limited",
+            Self::Invalid | Self::Unknown => "invalid",
+        }
+    }
+}
+
+/// One answer: the state and what is known beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub state: State,
+    pub filename: Option<String>,
+    /// Absolute path of the ready file. Never shown to a visitor.
+    pub path: Option<PathBuf>,
+    pub content_type: Option<String>,
+    pub size: Option<u64>,
+    pub made_at: Option<Stamp>,
+    /// `None` also when it never expires.
+    pub expires_at: Option<Stamp>,
+    /// The file is past its ttl and is served because a newer one is not there.
+    pub stale: bool,
+    /// The place in its queue, from 1; 1001 means "more than 1000".
+    pub position: Option<u32>,
+    pub percent: Option<u8>,
+    /// For the visitor, from the exporter.
+    pub message: Option<String>,
+    pub eta_seconds: Option<u64>,
+    /// Seconds after which asking again makes sense.
+    pub retry_after: Option<u64>,
+    pub attempts: Option<u32>,
+    /// Why it is unavailable, limited or invalid, or what delays it.
+    pub reason: Option<String>,
+}
+
+impl Answer {
+    pub fn new(state: State) -> Self {
+        Self {
+            state,
+            filename: None,
+            path: None,
+            content_type: None,
+            size: None,
+            made_at: None,
+            expires_at: None,
+            stale: false,
+            position: None,
+            percent: None,
+            message: None,
+            eta_seconds: None,
+            retry_after: None,
+            attempts: None,
+            reason: None,
+        }
+    }
+
+    pub fn because(state: State, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..Self::new(state) }
+    }
+}

@@ -1,0 +1,98 @@
+//! The wall clock for people and the monotonic clock for limits (design, invariant 11).
+//!
+//! In debug builds, which the tests use, the file named by `PRESSROOM_TEST_CLOCK` holds a number of seconds
+//! that the wall clock is ahead; a release build does not look.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use nix::time::{ClockId, clock_gettime};
+
+/// A moment of the wall clock: milliseconds since 1970-01-01T00:00:00 UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp(pub i64);
+
+impl Stamp {
+    pub fn now() -> Self {
+        Self::from(SystemTime::now()).plus_ms(test_offset_ms())
+    }
+
+    #[must_use]
+    pub const fn plus_ms(self, ms: i64) -> Self {
+        Self(self.0.saturating_add(ms))
+    }
+
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        self.plus_ms(millis(duration))
+    }
+
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        self.plus_ms(-millis(duration))
+    }
+
+    /// How long ago `earlier` was; nothing if it lies ahead.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    pub fn system_time(self) -> SystemTime {
+        match u64::try_from(self.0) {
+            Ok(ms) => UNIX_EPOCH + Duration::from_millis(ms),
+            Err(_) => UNIX_EPOCH,
+        }
+    }
+
+    /// RFC 3339 in UTC, with milliseconds only if there are any.
+    pub fn rfc3339(self) -> String {
+        jiff::Timestamp::from_millisecond(self.0).map_or_else(|_| self.0.to_string(), |time| time.to_string())
+    }
+}
+
+impl From<SystemTime> for Stamp {
+    fn from(time: SystemTime) -> Self {
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => Self(millis(after)),
+            Err(before) => Self(-millis(before.duration())),
+        }
+    }
+}
+
+/// Whole milliseconds, as the database keeps them.
+pub fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Time since boot, suspend included: the clock of every limit.
+pub fn since_boot() -> Duration {
+    clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from)
+}
+
+#[cfg(debug_assertions)]
+fn test_offset_ms() -> i64 {
+    let Some(file) = std::env::var_os("PRESSROOM_TEST_CLOCK") else { return 0 };
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.trim().parse::<f64>().map_or(0, |seconds| (seconds * 1000.0) as i64)
+}
+
+#[cfg(not(debug_assertions))]
+const fn test_offset_ms() -> i64 {
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_print_as_utc() {
+        assert_eq!(Stamp(0).rfc3339(), "1970-01-01T00:00:00Z");
+        assert_eq!(Stamp(1_500).rfc3339(), "1970-01-01T00:00:01.5Z");
+    }
+
+    #[test]
+    fn a_moment_ahead_is_no_time_ago() {
+        assert_eq!(Stamp(5).since(Stamp(9)), Duration::ZERO);
+        assert_eq!(Stamp(9).since(Stamp(5)), Duration::from_millis(4));
+    }
+}

@@ -1,0 +1,8 @@
+//! Words: what a job, an attempt and an answer are, and the decisions that need no file and no database.
+
+pub mod answer;
+pub mod attempt;
+pub mod clock;
+pub mod job;
+pub mod limits;
+pub mod status;
