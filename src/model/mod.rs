@@ -2,7 +2,12 @@
 
 pub mod answer;
 pub mod attempt;
+pub mod breaker;
 pub mod clock;
 pub mod job;
 pub mod limits;
+pub mod moment;
+pub mod point;
+pub mod policy;
+pub mod retry;
 pub mod status;
