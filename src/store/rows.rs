@@ -1,0 +1,1 @@
+//! From rows of the tables to the words of the model.
