@@ -11,6 +11,7 @@ mod claiming;
 mod counting;
 mod error;
 mod finishing;
+mod healing;
 mod history;
 mod keeping;
 mod opening;

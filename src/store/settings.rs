@@ -2,8 +2,37 @@
 
 use std::time::Duration;
 
-use super::{Result, Tx, View};
+use rusqlite::{
+    Row, ToSql, params,
+    types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef},
+};
+
+use super::{
+    Result, StoreError, Tx, View,
+    rows::{Count, Millis},
+};
 use crate::model::clock::Stamp;
+
+pub(super) const QUEUE: &str = "SELECT mode, queued, served FROM queue WHERE name = ?";
+
+const QUEUES: &str = "SELECT name, mode, queued, served FROM queue ORDER BY name";
+
+const LAST_TICK: &str = "SELECT tick_at, tick_boottime, tick_boot_id FROM meta WHERE tick_at IS NOT NULL";
+
+const MACHINE_ID: &str = "SELECT machine_id FROM meta WHERE machine_id <> ''";
+
+const CLIENT_KEY: &str = "SELECT client_key FROM meta";
+
+const SCHEDULE: &str = "SELECT last, next FROM schedule WHERE name = ?";
+
+const SET_MODE: &str = "
+    INSERT INTO queue (name, mode) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET mode = ?2";
+
+const MARK_TICK: &str = "UPDATE meta SET tick_at = ?, tick_boottime = ?, tick_boot_id = ?";
+
+const SET_SCHEDULE: &str = "
+    INSERT INTO schedule (name, last, next) VALUES (?1, ?2, ?3)
+        ON CONFLICT (name) DO UPDATE SET last = ?2, next = ?3";
 
 /// What the admin has set a queue to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,43 +88,61 @@ pub struct TickMark {
 
 impl View<'_> {
     pub fn queue(&self, name: &str) -> Result<QueueState> {
-        todo!()
+        Ok(self.one(QUEUE, params![name], queue_state)?.unwrap_or_default())
     }
 
     /// Every queue that a job was ever in or that was ever set to a mode, by name.
     pub fn queues(&self) -> Result<Vec<(String, QueueState)>> {
-        todo!()
+        self.all(QUEUES, [], |row| Ok((row.get("name")?, queue_state(row)?)))
     }
 
     pub fn last_tick(&self) -> Result<Option<TickMark>> {
-        todo!()
+        self.one(LAST_TICK, [], |row| {
+            Ok(TickMark { at: row.get(0)?, since_boot: row.get::<_, Millis>(1)?.0, boot_id: row.get(2)? })
+        })
     }
 
     /// `None`: not known, not compared.
     pub fn machine_id(&self) -> Result<Option<String>> {
-        todo!()
+        self.one(MACHINE_ID, [], |row| row.get(0))
     }
 
     /// The key of the hashes under which clients are stored.
     pub fn client_key(&self) -> Result<[u8; 32]> {
-        todo!()
+        self.one(CLIENT_KEY, [], |row| row.get(0))?.ok_or(StoreError::Foreign)
     }
 
     pub fn schedule(&self, name: &str) -> Result<Option<ScheduleState>> {
-        todo!()
+        self.one(SCHEDULE, params![name], |row| Ok(ScheduleState { last: row.get(0)?, next: row.get(1)? }))
     }
 }
 
 impl Tx<'_> {
     pub fn set_mode(&self, queue: &str, mode: Mode) -> Result<()> {
-        todo!()
+        self.change(SET_MODE, params![queue, mode]).map(drop)
     }
 
     pub fn mark_tick(&self, mark: &TickMark) -> Result<()> {
-        todo!()
+        self.change(MARK_TICK, params![mark.at, Millis(mark.since_boot), mark.boot_id]).map(drop)
     }
 
     pub fn set_schedule(&self, name: &str, state: ScheduleState) -> Result<()> {
-        todo!()
+        self.change(SET_SCHEDULE, params![name, state.last, state.next]).map(drop)
+    }
+}
+
+fn queue_state(row: &Row<'_>) -> rusqlite::Result<QueueState> {
+    Ok(QueueState { mode: row.get("mode")?, queued: row.get::<_, Count>("queued")?.0, served: row.get("served")? })
+}
+
+impl ToSql for Mode {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.name().into())
+    }
+}
+
+impl FromSql for Mode {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_name(value.as_str()?).ok_or(FromSqlError::InvalidType)
     }
 }
