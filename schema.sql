@@ -1,0 +1,206 @@
+-- Pressroom's tables, version 1 (user_version). This file is built into the program, and
+-- `pressroom check --create` runs it as it stands.
+--
+-- Times are whole milliseconds since 1970-01-01 00:00:00 UTC, durations whole milliseconds, sizes bytes. To read a
+-- time by hand: datetime(submitted / 1000, 'unixepoch').
+-- An index is described by the statement that it serves. Nothing here becomes slower with the number of rows:
+-- what is looked up is found by an index, what is counted is counted by a trigger, or is as few as what can run.
+
+PRAGMA application_id = 0x50726573; -- "Pres": refuse any other program's database
+PRAGMA user_version = 1;
+
+-- One row for each wanted file that is queued (0), started (1) or failed (2 and 3). There is no row for a finished
+-- file: that it lies in the cache says so. Who moves a row from one status to another: docs/states.md.
+CREATE TABLE job (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again, so that what an admin wrote down stays true
+    filename      TEXT NOT NULL UNIQUE,              -- below cache/, 'epub/Candide-fr-serif.epub'; compared byte for byte
+    exporter      TEXT NOT NULL,
+    params        TEXT NOT NULL CHECK (json_valid(params) AND json_type(params) = 'object'), -- after defaults
+    queue         TEXT NOT NULL,
+    priority      INTEGER NOT NULL DEFAULT 0 CHECK (priority BETWEEN -10 AND 10), -- higher is sooner
+    client        TEXT,                              -- who asked first: a keyed hash, or the name from the command line
+    source        TEXT,                              -- the filename of the job that this one is made from
+    status        INTEGER NOT NULL DEFAULT 0 CHECK (status IN (0, 1, 2, 3)),
+                                                     -- queued, started, failed_timeout, failed_unknown
+    waits         INTEGER NOT NULL DEFAULT 0 CHECK (waits IN (0, 1, 2)),
+                                                     -- while queued, for nothing (it is ready), its time, its source
+    rank          INTEGER NOT NULL,                  -- submitted in steps of ten minutes - priority + jobs that its
+                                                     -- client had pending then; the smallest is claimed first
+    submitted     INTEGER NOT NULL,                  -- fresh when a request queues a failed job again
+    run_after     INTEGER NOT NULL,                  -- not started before
+    queued_since  INTEGER NOT NULL,                  -- when it was last queued, retries included, or run_after if that
+                                                     -- is later: queued_ttl counts from here
+    last_asked    INTEGER NOT NULL,                  -- by a request; abandon_after counts from here
+    started       INTEGER,                           -- the running attempt, or that which failed
+    failed        INTEGER,                           -- for good; failure_ttl and failure_keep count from here
+    attempt       TEXT,                              -- id of the running or the last attempt
+    attempts      INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0), -- counted at the claim: a crash is one too
+    shutdowns     INTEGER NOT NULL DEFAULT 0 CHECK (shutdowns >= 0), -- in a row; the first three are no attempts
+    percent       INTEGER CHECK (percent BETWEEN 0 AND 100), -- as the exporter says
+    message       TEXT,                              -- for the visitor: of the exporter, or why it failed
+    result        TEXT CHECK (result IN ('ok', 'timeout', 'cpu', 'memory', 'file_size', 'exit', 'signal', 'no_output',
+                                         'spawn', 'lost', 'cancelled', 'shutdown')), -- of the last attempt
+    limits        TEXT CHECK (json_valid(limits)),   -- of the next attempt, in place of the configured ones
+    again         INTEGER,                           -- one more run has to follow, not before this moment
+    cancel        INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0, 1)), -- the admin wants the attempt to end
+    reported      INTEGER NOT NULL DEFAULT 0 CHECK (reported IN (0, 1)), -- the failure has been told to the admin
+
+    -- What exists in which status.
+    CHECK (CASE status
+        WHEN 0 THEN started IS NULL AND failed IS NULL AND percent IS NULL AND again IS NULL AND cancel = 0
+        WHEN 1 THEN started IS NOT NULL AND failed IS NULL AND attempt IS NOT NULL AND attempts > 0 AND waits = 0
+        ELSE failed IS NOT NULL AND result IS NOT NULL AND again IS NULL AND cancel = 0 AND waits = 0
+    END),
+    CHECK (waits <> 2 OR source IS NOT NULL)
+) STRICT;
+
+-- The next job of a queue, and the place of one:
+--   WHERE queue = ? AND status = 0 AND waits = 0 ORDER BY rank, submitted, id LIMIT 1
+CREATE INDEX job_ready ON job (queue, rank, submitted, id) WHERE status = 0 AND waits = 0;
+
+-- What to wake, and when to come back: WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after
+CREATE INDEX job_wake ON job (run_after) WHERE status = 0 AND waits = 1;
+
+-- Overdue and abandoned ones: WHERE exporter = ? AND status = 0 AND queued_since < ?
+CREATE INDEX job_queued ON job (exporter, queued_since) WHERE status = 0;
+
+-- Reap, and the seats that are taken: WHERE status = 1 [GROUP BY queue]
+CREATE INDEX job_started ON job (queue, exporter) WHERE status = 1;
+
+-- Failures to forget: WHERE exporter = ? AND status >= 2 AND failed < ?
+CREATE INDEX job_failed ON job (exporter, failed) WHERE status >= 2;
+
+-- Failures to report: WHERE status >= 2 AND reported = 0
+CREATE INDEX job_unreported ON job (id) WHERE status >= 2 AND reported = 0;
+
+-- Whether a file is the source of something, and who waits for it: WHERE source = ?
+CREATE INDEX job_source ON job (source) WHERE source IS NOT NULL;
+
+-- A queue gets its row with its first job. Its limits are in the configuration.
+CREATE TABLE queue (
+    name          TEXT NOT NULL PRIMARY KEY,
+    mode          TEXT NOT NULL DEFAULT 'open' CHECK (mode IN ('open', 'paused', 'draining')),
+    queued        INTEGER NOT NULL DEFAULT 0 CHECK (queued >= 0), -- jobs with status 0; kept by the triggers below
+    served        INTEGER NOT NULL DEFAULT 0         -- when a job of it was claimed last; the smallest is next
+) STRICT, WITHOUT ROWID;
+
+-- Who has how much pending where; the rows that would say 0 are not kept.
+CREATE TABLE client (
+    queue         TEXT NOT NULL,
+    client        TEXT NOT NULL,
+    pending       INTEGER NOT NULL CHECK (pending >= 0), -- jobs with status 0 or 1; kept by the triggers below
+    PRIMARY KEY (queue, client)
+) STRICT, WITHOUT ROWID;
+
+-- The triggers keep both counts in the transaction that changes the job. Entering comes before leaving, so that no
+-- count passes through less than it is.
+CREATE TRIGGER job_inserted_queued AFTER INSERT ON job WHEN NEW.status = 0 BEGIN
+    INSERT INTO queue (name, queued) VALUES (NEW.queue, 1) ON CONFLICT (name) DO UPDATE SET queued = queued + 1;
+END;
+CREATE TRIGGER job_inserted_pending AFTER INSERT ON job WHEN NEW.status <= 1 AND NEW.client IS NOT NULL BEGIN
+    INSERT INTO client (queue, client, pending) VALUES (NEW.queue, NEW.client, 1)
+        ON CONFLICT (queue, client) DO UPDATE SET pending = pending + 1;
+END;
+CREATE TRIGGER job_deleted_queued AFTER DELETE ON job WHEN OLD.status = 0 BEGIN
+    UPDATE queue SET queued = queued - 1 WHERE name = OLD.queue;
+END;
+CREATE TRIGGER job_deleted_pending AFTER DELETE ON job WHEN OLD.status <= 1 AND OLD.client IS NOT NULL BEGIN
+    UPDATE client SET pending = pending - 1 WHERE queue = OLD.queue AND client = OLD.client;
+    DELETE FROM client WHERE queue = OLD.queue AND client = OLD.client AND pending = 0;
+END;
+CREATE TRIGGER job_changed_queued AFTER UPDATE OF status, queue ON job
+    WHEN (OLD.status = 0) <> (NEW.status = 0) OR OLD.queue <> NEW.queue
+BEGIN
+    INSERT INTO queue (name, queued) SELECT NEW.queue, 1 WHERE NEW.status = 0
+        ON CONFLICT (name) DO UPDATE SET queued = queued + 1;
+    UPDATE queue SET queued = queued - 1 WHERE name = OLD.queue AND OLD.status = 0;
+END;
+CREATE TRIGGER job_changed_pending AFTER UPDATE OF status, queue, client ON job
+    WHEN (OLD.status <= 1) <> (NEW.status <= 1) OR OLD.queue <> NEW.queue OR OLD.client IS NOT NEW.client
+BEGIN
+    INSERT INTO client (queue, client, pending)
+        SELECT NEW.queue, NEW.client, 1 WHERE NEW.status <= 1 AND NEW.client IS NOT NULL
+        ON CONFLICT (queue, client) DO UPDATE SET pending = pending + 1;
+    UPDATE client SET pending = pending - 1
+        WHERE queue = OLD.queue AND client = OLD.client AND OLD.status <= 1;
+    DELETE FROM client WHERE queue = OLD.queue AND client = OLD.client AND pending = 0;
+END;
+
+-- One row for each run of an exporter, kept for history.keep when the job is long gone.
+CREATE TABLE attempt (
+    id            TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 26), -- a ULID, also the name of its work directory and log
+    job           INTEGER NOT NULL,                  -- its id; there may be no such row any more
+    filename      TEXT NOT NULL,
+    exporter      TEXT NOT NULL,
+    params        TEXT NOT NULL,
+    queue         TEXT NOT NULL,
+    client        TEXT,
+    number        INTEGER NOT NULL CHECK (number > 0), -- which attempt of its job, from 1
+    submitted     INTEGER NOT NULL,                  -- of the job: started - submitted is the wait
+    started       INTEGER NOT NULL,
+    counts_from   INTEGER NOT NULL,                  -- the start that counts for --after: for a derived file its source's
+    limits        TEXT NOT NULL CHECK (json_valid(limits)), -- that it ran under
+    -- From here on NULL until it has ended.
+    ended         INTEGER,
+    result        TEXT CHECK (result IN ('ok', 'timeout', 'cpu', 'memory', 'file_size', 'exit', 'signal', 'no_output',
+                                         'spawn', 'lost', 'cancelled', 'shutdown')),
+    duration      INTEGER CHECK (duration >= 0),     -- on a clock that nobody sets
+    exit_code     INTEGER,
+    signal        INTEGER,
+    peak_memory   INTEGER,                           -- resident, of the whole process tree
+    cpu_used      INTEGER,                           -- milliseconds, user and system, of the whole tree
+    output_size   INTEGER,
+    log_tail      TEXT,                              -- the last 4 KiB of its log
+    message       TEXT,                              -- for the visitor
+    detail        TEXT,                              -- for the admin: what exactly was wrong
+    log           INTEGER NOT NULL DEFAULT 1 CHECK (log IN (0, 1)), -- whether log/<id>.log is still kept
+
+    CHECK ((ended IS NULL) = (result IS NULL) AND (ended IS NULL) = (duration IS NULL))
+) STRICT;
+
+-- The attempts at a file, the newest first: WHERE filename = ? ORDER BY rowid DESC
+CREATE INDEX attempt_file ON attempt (filename);
+
+-- The one that made the file in the cache: WHERE filename = ? AND result = 'ok' ORDER BY rowid DESC LIMIT 1
+CREATE INDEX attempt_ok ON attempt (filename) WHERE result = 'ok';
+
+-- How long an exporter takes: WHERE exporter = ? AND result = 'ok' ORDER BY ended DESC LIMIT ?
+CREATE INDEX attempt_result ON attempt (exporter, result, ended) WHERE ended IS NOT NULL;
+
+-- The breaker: WHERE exporter = ? AND number = 1 AND ended IS NOT NULL ORDER BY ended DESC LIMIT ?
+CREATE INDEX attempt_first ON attempt (exporter, ended) WHERE number = 1 AND ended IS NOT NULL;
+
+-- History to forget, failures of the last hour: WHERE ended < ? ORDER BY ended; WHERE ended >= ?
+CREATE INDEX attempt_ended ON attempt (ended, result) WHERE ended IS NOT NULL;
+
+-- Logs of successes to forget: WHERE result = 'ok' AND log = 1 AND ended < ?
+CREATE INDEX attempt_log ON attempt (ended) WHERE result = 'ok' AND log = 1;
+
+-- When a schedule came due last, and when it will next. What it queues is in the configuration.
+CREATE TABLE schedule (
+    name          TEXT NOT NULL PRIMARY KEY,
+    last          INTEGER NOT NULL,
+    next          INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- How full the queues were, once a minute for a week: the plots of the status page.
+CREATE TABLE sample (
+    at            INTEGER NOT NULL,
+    queue         TEXT NOT NULL,
+    queued        INTEGER NOT NULL,
+    started       INTEGER NOT NULL,
+    PRIMARY KEY (at, queue)
+) STRICT, WITHOUT ROWID;
+
+-- One row about the site itself.
+CREATE TABLE meta (
+    one           INTEGER PRIMARY KEY CHECK (one = 1),
+    machine_id    TEXT NOT NULL DEFAULT '',          -- whose ticks it belongs to; '' is not compared
+    client_key    BLOB NOT NULL CHECK (length(client_key) = 32), -- of the hashes in job.client
+    tick_at       INTEGER,                           -- the last round of a tick
+    tick_boottime INTEGER,                           -- the same moment since boot, in milliseconds
+    tick_boot_id  TEXT,                              -- which boot that was
+
+    CHECK ((tick_at IS NULL) = (tick_boottime IS NULL) AND (tick_at IS NULL) = (tick_boot_id IS NULL))
+) STRICT;
+INSERT INTO meta (one, client_key) VALUES (1, randomblob(32));

@@ -1,0 +1,93 @@
+//! Which job is next, and where the others stand.
+
+use rusqlite::{Params, params};
+
+use super::{Result, View, rows};
+use crate::model::{clock::Stamp, job::Job};
+
+const SERVED: &str = "SELECT served FROM queue WHERE name = ?";
+
+/// The bound is for the rows that are passed over: those of an exporter that is held back.
+pub(super) const READY: &str = "
+    SELECT * FROM job
+     WHERE queue = ? AND status = 0 AND waits = 0
+     ORDER BY rank, submitted, id LIMIT 5000";
+
+/// A round has woken these before it claims; only a dry run, which may write nothing, meets them here.
+pub(super) const DUE: &str = "
+    SELECT * FROM job
+     WHERE queue = ? AND status = 0 AND waits = 1 AND run_after <= ?
+     ORDER BY rank, submitted, id LIMIT 5000";
+
+pub(super) const BEFORE: &str = "
+    SELECT count(*) FROM (
+        SELECT 1 FROM job
+         WHERE queue = ?1 AND status = 0 AND waits = 0
+           AND (rank, submitted, id) < (SELECT rank, submitted, id FROM job WHERE id = ?2)
+         LIMIT 1000)";
+
+pub(super) const NEXT_WAKE: &str = "
+    SELECT run_after FROM job WHERE status = 0 AND waits = 1 ORDER BY run_after LIMIT 1";
+
+impl View<'_> {
+    /// The job to claim next from these queues, which have a seat free: the queue that was served longest ago
+    /// first, in it by rank, submission and id. Paused queues are the caller's to leave out.
+    ///
+    /// Jobs in `skip` and of exporters in `held_back` are passed over, at most 5000 of them in a queue. A job whose
+    /// `run_after` has passed counts although nobody has woken it yet.
+    pub fn next_ready(&self, now: Stamp, queues: &[String], held_back: &[String], skip: &[i64]) -> Result<Option<Job>> {
+        for queue in self.by_turn(queues)? {
+            if let Some(job) = self.next_in_queue(now, &queue, held_back, skip)? {
+                return Ok(Some(job));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The same within one queue.
+    pub fn next_in_queue(&self, now: Stamp, queue: &str, held_back: &[String], skip: &[i64]) -> Result<Option<Job>> {
+        let fits = |job: &Job| !held_back.contains(&job.exporter) && !skip.contains(&job.id);
+        let ready = self.first_ranked(READY, params![queue], fits)?;
+        let due = self.first_ranked(DUE, params![queue, now], fits)?;
+        Ok([ready, due]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(rank, job)| (*rank, job.submitted, job.id))
+            .map(|(_, job)| job))
+    }
+
+    /// These queues, the one served longest ago first.
+    pub fn by_turn(&self, queues: &[String]) -> Result<Vec<String>> {
+        let mut turns = Vec::with_capacity(queues.len());
+        for queue in queues {
+            let served = self.one(SERVED, params![queue], |row| row.get::<_, Stamp>(0))?.unwrap_or_default();
+            turns.push((served, queue.clone()));
+        }
+        turns.sort();
+        Ok(turns.into_iter().map(|(_, queue)| queue).collect())
+    }
+
+    /// The place of a queued job among those of its queue that wait for nothing, from 1; 1001 means "more than 1000".
+    pub fn position(&self, job: &Job) -> Result<u32> {
+        let before = self.one(BEFORE, params![job.queue, job.id], |row| row.get::<_, u32>(0))?;
+        Ok(before.unwrap_or(0) + 1)
+    }
+
+    /// When the first job that waits for its time may start; it may lie in the past.
+    pub fn next_wake(&self) -> Result<Option<Stamp>> {
+        self.one(NEXT_WAKE, [], |row| row.get(0))
+    }
+
+    /// The first job of an answer that fits, with its rank.
+    fn first_ranked(&self, sql: &str, params: impl Params, fits: impl Fn(&Job) -> bool) -> Result<Option<(i64, Job)>> {
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut found = statement.query(params)?;
+        while let Some(row) = found.next()? {
+            let job = rows::job(row)?;
+            if fits(&job) {
+                return Ok(Some((row.get("rank")?, job)));
+            }
+        }
+        Ok(None)
+    }
+}

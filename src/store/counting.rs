@@ -1,0 +1,64 @@
+//! Counts: kept by triggers where rows may be many, counted from rows where they are few.
+
+use rusqlite::params;
+
+use super::{Result, View, rows::Count};
+use crate::model::clock::Stamp;
+
+pub(super) const CLIENT_PENDING: &str = "SELECT pending FROM client WHERE queue = ? AND client = ?";
+
+pub(super) const RUNNING_BY_QUEUE: &str = "SELECT queue, count(*) FROM job WHERE status = 1 GROUP BY queue";
+
+pub(super) const RUNNING_BY_EXPORTER: &str = "SELECT exporter, count(*) FROM job WHERE status = 1 GROUP BY exporter";
+
+pub(super) const FAILED_BY_EXPORTER: &str = "SELECT exporter, count(*) FROM job WHERE status >= 2 GROUP BY exporter";
+
+/// From one name to the next through the indexes, without reading the rows between.
+pub(super) const EXPORTERS: &str = "
+    WITH RECURSIVE
+    queued (name) AS (
+        SELECT min(exporter) FROM job WHERE status = 0
+        UNION ALL
+        SELECT (SELECT min(exporter) FROM job WHERE status = 0 AND exporter > name) FROM queued WHERE name IS NOT NULL),
+    failed (name) AS (
+        SELECT min(exporter) FROM job WHERE status >= 2
+        UNION ALL
+        SELECT (SELECT min(exporter) FROM job WHERE status >= 2 AND exporter > name) FROM failed WHERE name IS NOT NULL)
+    SELECT name FROM queued WHERE name IS NOT NULL UNION SELECT name FROM failed WHERE name IS NOT NULL";
+
+pub(super) const OLDEST_QUEUED: &str = "
+    SELECT queued_since FROM job WHERE exporter = ? AND status = 0 ORDER BY queued_since LIMIT 1";
+
+impl View<'_> {
+    /// How many queued and started jobs of this queue the client has asked for.
+    pub fn client_pending(&self, queue: &str, client: &str) -> Result<u64> {
+        Ok(self
+            .one(CLIENT_PENDING, params![queue, client], |row| row.get::<_, Count>(0))?
+            .map_or(0, |pending| pending.0))
+    }
+
+    /// Started jobs by queue. Counted from the rows, so that no slot can leak.
+    pub fn running_by_queue(&self) -> Result<Vec<(String, u32)>> {
+        self.all(RUNNING_BY_QUEUE, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Started jobs by exporter.
+    pub fn running_by_exporter(&self) -> Result<Vec<(String, u32)>> {
+        self.all(RUNNING_BY_EXPORTER, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Failed jobs by exporter.
+    pub fn failed_by_exporter(&self) -> Result<Vec<(String, u64)>> {
+        self.all(FAILED_BY_EXPORTER, [], |row| Ok((row.get(0)?, row.get::<_, Count>(1)?.0)))
+    }
+
+    /// Every exporter that has a queued or failed job, configured or not.
+    pub fn exporters(&self) -> Result<Vec<String>> {
+        self.all(EXPORTERS, [], |row| row.get(0))
+    }
+
+    /// Since when the longest waiting job of this exporter is queued and could have been started.
+    pub fn oldest_queued(&self, exporter: &str) -> Result<Option<Stamp>> {
+        self.one(OLDEST_QUEUED, params![exporter], |row| row.get(0))
+    }
+}

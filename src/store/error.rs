@@ -1,0 +1,58 @@
+//! What can be wrong with a database, in the cases that callers treat differently.
+
+use std::fmt;
+
+use rusqlite::ErrorCode;
+
+/// Why the database could not be used. Each prints as one sentence.
+#[derive(Debug)]
+pub enum StoreError {
+    /// There is no database, or an empty file in its place.
+    Missing,
+    /// A file that is not a database, or a database of another program.
+    Foreign,
+    /// Its schema has this version, which only a newer Pressroom knows.
+    Newer(i64),
+    /// Somebody else held the write lock for all of the deadline.
+    Busy,
+    DiskFull,
+    /// The tick of another machine has used it.
+    OtherMachine,
+    Other(anyhow::Error),
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("there is no database yet; run `pressroom check --create` as the cron user"),
+            Self::Foreign => f.write_str(
+                "the database file is not a database of pressroom; move it away or set `database` to another path",
+            ),
+            Self::Newer(version) => write!(
+                f,
+                "the database has schema version {version}, which this pressroom does not know; install the newer pressroom"
+            ),
+            Self::Busy => f.write_str("the database is busy: another process has held its write lock for too long"),
+            Self::DiskFull => f.write_str("the disk of the database is full; free some space"),
+            Self::OtherMachine => f.write_str(
+                "the database belongs to another machine; if the site was moved here, run `pressroom check --create`",
+            ),
+            Self::Other(error) => write!(f, "{error:#}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => {
+                Self::Busy
+            }
+            Some(ErrorCode::DiskFull) => Self::DiskFull,
+            Some(ErrorCode::NotADatabase) => Self::Foreign,
+            _ => Self::Other(anyhow::Error::new(error).context("database")),
+        }
+    }
+}

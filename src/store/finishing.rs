@@ -1,0 +1,159 @@
+//! The end of an attempt. Every statement names the attempt and `started`; when it changes no row, somebody else
+//! has ended the attempt, nothing is written, and the answer is `false`: touch neither row nor cache.
+
+use rusqlite::{named_params, params};
+
+use super::{
+    Result, Tx, View,
+    rows::{Count, Millis},
+};
+use crate::model::{
+    attempt::{Claim, Record},
+    clock::Stamp,
+    limits::Limits,
+};
+
+const FORGET: &str = "DELETE FROM job WHERE id = ? AND attempt = ? AND status = 1";
+
+/// The admin's wish came while the attempt ended by itself.
+const FORGET_CANCELLED: &str = "DELETE FROM job WHERE id = ? AND attempt = ? AND status = 1 AND cancel = 1";
+
+/// As if it were new. Its client has it pending already, so it does not count itself.
+const REQUEUE_NOTED: &str = "
+    UPDATE job
+       SET status = 0, waits = again > :now,
+           rank = :now / 600000 - priority + coalesce(
+               (SELECT min(pending - 1, 1000) FROM client WHERE client.queue = job.queue AND client.client = job.client),
+               0),
+           submitted = :now, run_after = max(again, :now), queued_since = max(again, :now), last_asked = :now,
+           started = NULL, attempts = 0, shutdowns = 0, percent = NULL, message = NULL, result = NULL, limits = NULL,
+           again = NULL, reported = 0
+     WHERE id = :id AND attempt = :attempt AND status = 1 AND cancel = 0 AND again IS NOT NULL";
+
+const RETRY: &str = "
+    UPDATE job
+       SET status = 0, queue = :queue, waits = max(:run_after, coalesce(again, 0)) > :now,
+           run_after = max(:run_after, coalesce(again, 0)),
+           queued_since = max(:now, :run_after, coalesce(again, 0)), started = NULL, percent = NULL, message = NULL,
+           result = :result, limits = :limits, again = NULL,
+           shutdowns = CASE :result WHEN 'shutdown' THEN shutdowns ELSE 0 END
+     WHERE id = :id AND attempt = :attempt AND status = 1";
+
+const FAIL: &str = "
+    UPDATE job
+       SET status = :status, failed = :now, result = :result, message = :message, percent = NULL, cancel = 0,
+           reported = 0
+     WHERE id = :id AND attempt = :attempt AND status = 1";
+
+const RETURN: &str = "
+    UPDATE job
+       SET status = 0, waits = coalesce(again, 0) > ?3, run_after = max(run_after, coalesce(again, 0)),
+           queued_since = max(?3, coalesce(again, 0)), started = NULL, percent = NULL, message = NULL, result = ?4,
+           again = NULL, attempts = attempts - (shutdowns < 3), shutdowns = shutdowns + 1
+     WHERE id = ?1 AND attempt = ?2 AND status = 1";
+
+const RETURNS: &str = "SELECT shutdowns < 3 FROM job WHERE id = ? AND attempt = ? AND status = 1";
+
+const CLOSE: &str = "
+    UPDATE attempt
+       SET ended = :ended, result = :result, duration = :duration, exit_code = :exit_code, signal = :signal,
+           peak_memory = :peak_memory, cpu_used = :cpu_used, output_size = :output_size, log_tail = :log_tail,
+           message = :message, detail = :detail
+     WHERE id = :id AND ended IS NULL";
+
+/// How the next attempt at a job differs.
+#[derive(Clone, Debug)]
+pub struct Retry<'a> {
+    /// Not before this moment.
+    pub run_after: Stamp,
+    /// Limits in place of the configured ones.
+    pub limits: Option<&'a Limits>,
+    /// The queue that it goes to; for a job that leaves the express lane another one than `claim.queue`.
+    pub queue: &'a str,
+}
+
+impl Tx<'_> {
+    /// The file is published: the job is forgotten, or queued again if one more run was noted.
+    pub fn finish_ok(&self, claim: &Claim, record: &Record) -> Result<bool> {
+        let done = self.requeue_noted(claim, record.ended)? || self.forget(claim)?;
+        self.close(done, claim, record)
+    }
+
+    /// It failed and is tried again. It keeps its rank; a noted run is satisfied by the next attempt, which
+    /// is not started before that note's moment.
+    pub fn finish_retry(&self, claim: &Claim, record: &Record, retry: &Retry<'_>) -> Result<bool> {
+        let done = self.forget_cancelled(claim)?
+            || self.change(
+                RETRY,
+                named_params! {
+                    ":id": claim.job, ":attempt": claim.attempt, ":now": record.ended, ":result": record.outcome,
+                    ":run_after": retry.run_after, ":limits": retry.limits, ":queue": retry.queue,
+                },
+            )? == 1;
+        self.close(done, claim, record)
+    }
+
+    /// It failed for good, or is queued again if one more run was noted.
+    pub fn finish_failed(&self, claim: &Claim, record: &Record, now: Stamp) -> Result<bool> {
+        let done = self.forget_cancelled(claim)?
+            || self.requeue_noted(claim, now)?
+            || self.change(
+                FAIL,
+                named_params! {
+                    ":id": claim.job, ":attempt": claim.attempt, ":now": now, ":status": record.outcome.failed_status(),
+                    ":result": record.outcome, ":message": record.message,
+                },
+            )? == 1;
+        self.close(done, claim, record)
+    }
+
+    /// A shutdown cut it short: back into the queue. The attempt is not counted, unless it is the fourth shutdown in a row.
+    pub fn finish_returned(&self, claim: &Claim, record: &Record) -> Result<bool> {
+        let done = self.forget_cancelled(claim)?
+            || self.change(RETURN, params![claim.job, claim.attempt, record.ended, record.outcome])? == 1;
+        self.close(done, claim, record)
+    }
+
+    /// The admin wanted it to end: the job is forgotten.
+    pub fn finish_cancelled(&self, claim: &Claim, record: &Record) -> Result<bool> {
+        let done = self.forget(claim)?;
+        self.close(done, claim, record)
+    }
+
+    fn forget(&self, claim: &Claim) -> Result<bool> {
+        Ok(self.change(FORGET, params![claim.job, claim.attempt])? == 1)
+    }
+
+    fn forget_cancelled(&self, claim: &Claim) -> Result<bool> {
+        Ok(self.change(FORGET_CANCELLED, params![claim.job, claim.attempt])? == 1)
+    }
+
+    fn requeue_noted(&self, claim: &Claim, now: Stamp) -> Result<bool> {
+        let whose = named_params! { ":id": claim.job, ":attempt": claim.attempt, ":now": now };
+        Ok(self.change(REQUEUE_NOTED, whose)? == 1)
+    }
+
+    /// Writes the end into the history, if it was ours to write.
+    fn close(&self, done: bool, claim: &Claim, record: &Record) -> Result<bool> {
+        if done {
+            self.change(
+                CLOSE,
+                named_params! {
+                    ":id": claim.attempt, ":ended": record.ended, ":result": record.outcome,
+                    ":duration": Millis(record.duration), ":exit_code": record.exit_code, ":signal": record.signal,
+                    ":peak_memory": record.peak_memory.map(Count), ":cpu_used": record.cpu_used.map(Millis),
+                    ":output_size": record.output_size.map(Count), ":log_tail": record.log_tail,
+                    ":message": record.message, ":detail": record.detail,
+                },
+            )?;
+        }
+        Ok(done)
+    }
+}
+
+impl View<'_> {
+    /// Whether one more shutdown of this attempt would not be counted. `None`: it was taken from us.
+    pub fn may_return(&self, claim: &Claim) -> Result<Option<bool>> {
+        self.one(RETURNS, params![claim.job, claim.attempt], |row| row.get(0))
+    }
+}

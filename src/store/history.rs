@@ -1,0 +1,94 @@
+//! Past attempts.
+
+use std::time::Duration;
+
+use rusqlite::{Row, params};
+
+use super::{
+    Result, View,
+    rows::{self, Count, Millis},
+};
+use crate::model::{attempt::Attempt, clock::Stamp, status::Outcome};
+
+pub(super) const ATTEMPT: &str = "SELECT * FROM attempt WHERE id = ?";
+
+/// In the order of writing, which no clock can upset.
+pub(super) const LATEST_OK: &str = "
+    SELECT * FROM attempt WHERE filename = ? AND result = 'ok' ORDER BY rowid DESC LIMIT 1";
+
+pub(super) const ATTEMPTS_OF: &str = "SELECT * FROM attempt WHERE filename = ? ORDER BY rowid DESC LIMIT ?";
+
+/// Enough to find a few different files among repeated ones.
+pub(super) const FIRST_ATTEMPTS: &str = "
+    SELECT filename, result, exit_code, ended FROM attempt
+     WHERE exporter = ? AND number = 1 AND ended IS NOT NULL
+     ORDER BY ended DESC LIMIT 1000";
+
+pub(super) const OK_DURATIONS: &str = "
+    SELECT duration FROM attempt
+     WHERE exporter = ? AND result = 'ok' AND ended IS NOT NULL
+     ORDER BY ended DESC LIMIT ?";
+
+pub(super) const OUTCOMES_SINCE: &str = "
+    SELECT result, count(*) FROM attempt WHERE ended >= ? GROUP BY result ORDER BY result";
+
+/// What the breaker needs of the first attempt at one file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FirstAttempt {
+    pub filename: String,
+    pub outcome: Outcome,
+    pub exit_code: Option<i32>,
+    pub ended: Stamp,
+}
+
+impl View<'_> {
+    pub fn attempt(&self, id: &str) -> Result<Option<Attempt>> {
+        self.one(ATTEMPT, params![id], rows::attempt)
+    }
+
+    /// The newest attempt that published this file.
+    pub fn latest_ok(&self, filename: &str) -> Result<Option<Attempt>> {
+        self.one(LATEST_OK, params![filename], rows::attempt)
+    }
+
+    /// The newest attempts at this file, the newest first.
+    pub fn attempts_of(&self, filename: &str, limit: u32) -> Result<Vec<Attempt>> {
+        self.all(ATTEMPTS_OF, params![filename, limit], rows::attempt)
+    }
+
+    /// The last ended first attempts of an exporter at `n` different files, the newest first.
+    pub fn first_attempts(&self, exporter: &str, n: u32) -> Result<Vec<FirstAttempt>> {
+        let mut found: Vec<FirstAttempt> = Vec::new();
+        let mut statement = self.conn.prepare_cached(FIRST_ATTEMPTS)?;
+        let mut rows = statement.query(params![exporter])?;
+        while let Some(row) = rows.next()? {
+            let next = first_attempt(row)?;
+            if found.len() >= n as usize {
+                break;
+            }
+            if found.iter().all(|known| known.filename != next.filename) {
+                found.push(next);
+            }
+        }
+        Ok(found)
+    }
+
+    /// How long the newest successful attempts of an exporter ran.
+    pub fn ok_durations(&self, exporter: &str, n: u32) -> Result<Vec<Duration>> {
+        self.all(OK_DURATIONS, params![exporter, n], |row| row.get::<_, Millis>(0).map(|duration| duration.0))
+    }
+
+    /// How many attempts ended in which way since then.
+    pub fn outcomes_since(&self, since: Stamp) -> Result<Vec<(Outcome, u64)>> {
+        self.all(OUTCOMES_SINCE, params![since], |row| Ok((row.get(0)?, row.get::<_, Count>(1)?.0)))
+    }
+}
+
+fn first_attempt(row: &Row<'_>) -> rusqlite::Result<FirstAttempt> {
+    Ok(FirstAttempt {
+        filename: row.get("filename")?,
+        outcome: row.get("result")?,
+        exit_code: row.get("exit_code")?,
+        ended: row.get("ended")?,
+    })
+}

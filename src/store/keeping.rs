@@ -1,0 +1,112 @@
+//! What tick keeps in order: rows that are too old, reports, history, stamps from the future.
+
+use rusqlite::params;
+
+use super::{
+    Result, Tx, View,
+    rows::{self, Count},
+};
+use crate::model::{clock::Stamp, job::Job, status::Status};
+
+pub(super) const OVERDUE: &str = "
+    SELECT * FROM job WHERE exporter = ? AND status = 0 AND queued_since < ? ORDER BY queued_since LIMIT ?";
+
+/// Nobody can have asked later than a job was queued, so only those queued before are looked at: of these the
+/// abandoned ones go at once, and those that are kept are as few as people who wait at a page.
+pub(super) const ABANDONED: &str = "
+    SELECT * FROM job
+     WHERE exporter = ?1 AND status = 0 AND queued_since < ?2 AND last_asked < ?2
+     ORDER BY queued_since LIMIT ?3";
+
+pub(super) const OLD_FAILURES: &str = "
+    SELECT * FROM job WHERE exporter = ? AND status >= 2 AND failed < ? ORDER BY failed LIMIT ?";
+
+pub(super) const UNREPORTED: &str = "
+    SELECT * FROM job WHERE status >= 2 AND reported = 0 ORDER BY id LIMIT ?";
+
+pub(super) const UNREPORTED_COUNT: &str = "SELECT count(*) FROM job WHERE status >= 2 AND reported = 0";
+
+const DELETE: &str = "DELETE FROM job WHERE id = ? AND status = ?";
+
+const SET_REPORTED: &str = "UPDATE job SET reported = 1 WHERE id = ? AND status >= 2";
+
+pub(super) const SET_ALL_REPORTED: &str = "UPDATE job SET reported = 1 WHERE status >= 2 AND reported = 0";
+
+pub(super) const TRIM_ATTEMPTS: &str = "
+    DELETE FROM attempt
+     WHERE rowid IN (SELECT rowid FROM attempt WHERE ended < ? ORDER BY ended LIMIT ?)
+    RETURNING id";
+
+pub(super) const TRIM_OK_LOGS: &str = "
+    UPDATE attempt SET log = 0
+     WHERE rowid IN (SELECT rowid FROM attempt WHERE result = 'ok' AND log = 1 AND ended < ? ORDER BY ended LIMIT ?)
+    RETURNING id";
+
+const ADD_SAMPLE: &str = "
+    INSERT OR REPLACE INTO sample (at, queue, queued, started)
+    SELECT ?, name, queued, (SELECT count(*) FROM job WHERE status = 1 AND job.queue = name) FROM queue";
+
+const TRIM_SAMPLES: &str = "DELETE FROM sample WHERE at < ?";
+
+impl View<'_> {
+    /// Jobs of an exporter that are queued, and could have been started, since before `before`.
+    pub fn overdue_queued(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
+        self.all(OVERDUE, params![exporter, before, limit], rows::job)
+    }
+
+    /// Queued jobs of an exporter that nobody has asked about since before `before`.
+    pub fn abandoned(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
+        self.all(ABANDONED, params![exporter, before, limit], rows::job)
+    }
+
+    /// Jobs of an exporter that failed before `before`.
+    pub fn old_failures(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
+        self.all(OLD_FAILURES, params![exporter, before, limit], rows::job)
+    }
+
+    /// Failed jobs that nobody has been told about, in the order of their ids.
+    pub fn unreported(&self, limit: u32) -> Result<Vec<Job>> {
+        self.all(UNREPORTED, params![limit], rows::job)
+    }
+
+    /// How many there are of those.
+    pub fn unreported_count(&self) -> Result<u64> {
+        Ok(self.one(UNREPORTED_COUNT, [], |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0))
+    }
+}
+
+impl Tx<'_> {
+    /// Forgets a job that still has this status. `false`: it has not.
+    pub fn delete(&self, id: i64, status: Status) -> Result<bool> {
+        Ok(self.change(DELETE, params![id, status])? == 1)
+    }
+
+    pub fn set_reported(&self, ids: &[i64]) -> Result<()> {
+        ids.iter().try_for_each(|id| self.change(SET_REPORTED, params![id]).map(drop))
+    }
+
+    /// Whatever failed so far counts as reported.
+    pub fn set_all_reported(&self) -> Result<()> {
+        self.change(SET_ALL_REPORTED, []).map(drop)
+    }
+
+    /// Deletes the oldest attempts that ended before `before`; their logs are the caller's to delete.
+    pub fn trim_attempts(&self, before: Stamp, limit: u32) -> Result<Vec<String>> {
+        self.all(TRIM_ATTEMPTS, params![before, limit], |row| row.get(0))
+    }
+
+    /// Successful attempts that ended before `before` and still have a log, which the caller then deletes.
+    pub fn trim_ok_logs(&self, before: Stamp, limit: u32) -> Result<Vec<String>> {
+        self.all(TRIM_OK_LOGS, params![before, limit], |row| row.get(0))
+    }
+
+    /// Remembers how full the queues are, for the plots.
+    pub fn add_sample(&self, now: Stamp) -> Result<()> {
+        self.change(ADD_SAMPLE, params![now]).map(drop)
+    }
+
+    /// Forgets samples older than `before`.
+    pub fn trim_samples(&self, before: Stamp) -> Result<usize> {
+        self.change(TRIM_SAMPLES, params![before])
+    }
+}

@@ -1,0 +1,76 @@
+//! The database: operations named by intention, SQLite behind them.
+//!
+//! Every write happens inside [`Store::immediate`], which begins IMMEDIATE: a transaction that first reads and
+//! then writes would fail at once with "busy" when somebody wrote in between, and no waiting helps it. Polls are
+//! plain reads and take no write lock. The log (`-wal`) and its index (`-shm`) stay when a connection closes, since
+//! hundreds of short processes would otherwise each copy the log back and delete it; `tick` copies it back instead.
+
+mod busy;
+mod choosing;
+mod claiming;
+mod counting;
+mod error;
+mod finishing;
+mod healing;
+mod history;
+mod keeping;
+mod opening;
+mod queueing;
+mod rows;
+mod running;
+mod settings;
+mod upkeep;
+mod view;
+
+pub use error::StoreError;
+pub use finishing::Retry;
+pub use history::FirstAttempt;
+pub use queueing::NewJob;
+pub use settings::{Mode, QueueState, ScheduleState, TickMark};
+
+use std::ops::Deref;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// One answer of the store.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// An open database of ours.
+pub struct Store {
+    conn: Connection,
+}
+
+/// Plain reads. Each call sees the newest commit, or, inside a transaction, that transaction.
+pub struct View<'a> {
+    conn: &'a Connection,
+}
+
+/// A transaction that holds the write lock. It reads like a [`View`].
+pub struct Tx<'a> {
+    view: View<'a>,
+}
+
+impl<'a> Deref for Tx<'a> {
+    type Target = View<'a>;
+
+    fn deref(&self) -> &View<'a> {
+        &self.view
+    }
+}
+
+impl Store {
+    pub fn view(&self) -> View<'_> {
+        View { conn: &self.conn }
+    }
+
+    /// Does `work` under the write lock and commits; an error or a panic in it rolls everything back.
+    ///
+    /// A [`StoreError`] can be found in the error by `downcast_ref`.
+    pub fn immediate<T>(&mut self, work: impl FnOnce(&Tx<'_>) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        let transaction =
+            self.conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
+        let value = work(&Tx { view: View { conn: &transaction } })?;
+        transaction.commit().map_err(StoreError::from)?;
+        Ok(value)
+    }
+}

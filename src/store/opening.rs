@@ -1,0 +1,145 @@
+//! Making, opening and recognising the database file.
+
+use std::{
+    ffi::OsString,
+    fs::OpenOptions,
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::anyhow;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig, params};
+
+use super::{Result, Store, StoreError, busy};
+
+/// The tables, as they stand.
+pub(super) const SCHEMA: &str = include_str!("../../schema.sql");
+const APPLICATION_ID: i64 = 0x5072_6573;
+const VERSION: i64 = 1;
+
+/// Of a connection that writes. The log is cut back to 16 MiB when it starts anew, and copied back by tick alone.
+const SETTINGS: &str = "
+    PRAGMA synchronous = FULL;
+    PRAGMA wal_autocheckpoint = 0;
+    PRAGMA journal_size_limit = 16777216;
+    PRAGMA cache_size = -512;
+    PRAGMA temp_store = MEMORY";
+
+const ADOPT: &str = "UPDATE meta SET machine_id = ?";
+
+/// What a path in a `file:` URI may hold as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
+
+impl Store {
+    /// Fills the database at `path` with the schema, or takes over one that is ours already; the machine's id is
+    /// written into it either way. An empty file made beforehand keeps its owner and mode.
+    pub fn create(path: &Path, machine_id: &str) -> Result<()> {
+        let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        recognise(&conn)?;
+        conn.pragma_update(None, "journal_mode", "wal")?;
+        let transaction = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        if recognise(&transaction)? == Found::Empty {
+            transaction.execute_batch(SCHEMA)?;
+        }
+        transaction.execute(ADOPT, params![machine_id])?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Opens a database of ours for reading and writing. Never creates one.
+    pub fn open(path: &Path) -> Result<Self> {
+        let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        ours(&conn)?;
+        Ok(Self { conn })
+    }
+
+    /// Opens it so that not a byte of it, or beside it, changes.
+    ///
+    /// With a log and its index beside it, both are read where they are; without, nobody has it open.
+    pub fn open_readonly(path: &Path) -> Result<Self> {
+        let how = if beside(path, "-wal").exists() && beside(path, "-shm").exists() {
+            "mode=ro&readonly_shm=1"
+        } else {
+            "mode=ro&immutable=1"
+        };
+        let uri = format!("file:{}?{how}", percent_encode(path.as_os_str().as_bytes(), PLAIN));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut conn = Connection::open_with_flags(uri, flags).map_err(|error| explain(path, error))?;
+        prepare(&mut conn)?;
+        ours(&conn)?;
+        Ok(Self { conn })
+    }
+
+    /// Commits from now on survive a crash of the program, but perhaps not of the machine: good for progress notes.
+    pub fn relax(&self) -> Result<()> {
+        Ok(self.conn.pragma_update(None, "synchronous", "NORMAL")?)
+    }
+
+    /// Takes [`Store::relax`] back: commits from now on survive a power cut.
+    pub fn strict(&self) -> Result<()> {
+        Ok(self.conn.pragma_update(None, "synchronous", "FULL")?)
+    }
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let mut conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(|error| explain(path, error))?;
+    if conn.is_readonly(MAIN_DB)? {
+        return Err(StoreError::Other(anyhow!("cannot write {}: permission denied", path.display())));
+    }
+    prepare(&mut conn)?;
+    // A file that is not a database shows here for the first time.
+    conn.execute_batch(SETTINGS).map_err(|error| explain(path, error))?;
+    Ok(conn)
+}
+
+/// What every connection needs before it touches the file.
+fn prepare(conn: &mut Connection) -> Result<()> {
+    conn.set_prepared_statement_cache_capacity(64);
+    conn.busy_handler(Some(busy::wait))?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(())
+}
+
+#[derive(Debug, PartialEq)]
+enum Found {
+    Empty,
+    Ours,
+}
+
+fn ours(conn: &Connection) -> Result<()> {
+    match recognise(conn)? {
+        Found::Ours => Ok(()),
+        Found::Empty => Err(StoreError::Missing),
+    }
+}
+
+fn recognise(conn: &Connection) -> Result<Found> {
+    let number = |name| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    match (number("application_id")?, number("user_version")?) {
+        (APPLICATION_ID, VERSION) => Ok(Found::Ours),
+        (APPLICATION_ID, newer) if newer > VERSION => Err(StoreError::Newer(newer)),
+        (0, 0) if number("schema_version")? == 0 => Ok(Found::Empty),
+        _ => Err(StoreError::Foreign),
+    }
+}
+
+/// SQLite only says that it cannot open a file; the file system knows why.
+fn explain(path: &Path, error: rusqlite::Error) -> StoreError {
+    if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
+        return error.into();
+    }
+    match OpenOptions::new().read(true).write(true).open(path) {
+        Err(reason) if reason.kind() == io::ErrorKind::NotFound => StoreError::Missing,
+        Err(reason) => StoreError::Other(anyhow!("cannot open {}: {reason}", path.display())),
+        Ok(_) => StoreError::Other(anyhow!("cannot open {}: {error}", path.display())),
+    }
+}
+
+/// The name of a file that SQLite keeps beside the database.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}

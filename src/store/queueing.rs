@@ -1,0 +1,139 @@
+//! Into the queue, and what happens to a job while it is there.
+
+use anyhow::anyhow;
+use rusqlite::{named_params, params};
+
+use super::{Result, StoreError, Tx, rows};
+use crate::model::{clock::Stamp, job::Job, status::Outcome};
+
+pub(super) const INSERT: &str = "
+    INSERT INTO job (filename, exporter, params, queue, priority, client, source, waits, rank,
+                     submitted, run_after, queued_since, last_asked)
+    VALUES (:filename, :exporter, :params, :queue, :priority, :client, :source,
+            CASE WHEN :for_source THEN 2 ELSE :run_after > :now END,
+            :now / 600000 - :priority
+                + coalesce((SELECT min(pending, 1000) FROM client WHERE queue = :queue AND client = :client), 0),
+            :now, :run_after, max(:now, :run_after), :now)
+    RETURNING *";
+
+pub(super) const REQUEUE: &str = "
+    UPDATE job
+       SET exporter = :exporter, params = :params, queue = :queue, priority = :priority, client = :client,
+           source = :source, status = 0, waits = CASE WHEN :for_source THEN 2 ELSE :run_after > :now END,
+           rank = :now / 600000 - :priority
+                + coalesce((SELECT min(pending, 1000) FROM client WHERE queue = :queue AND client = :client), 0),
+           submitted = :now, run_after = :run_after, queued_since = max(:now, :run_after), last_asked = :now,
+           started = NULL, failed = NULL, attempts = 0, shutdowns = 0, percent = NULL, message = NULL, result = NULL,
+           limits = NULL, reported = 0
+     WHERE id = :id AND filename = :filename AND status >= 2
+    RETURNING *";
+
+const NOTE_AGAIN: &str = "UPDATE job SET again = max(coalesce(again, ?2), ?2) WHERE id = ?1 AND status = 1";
+
+const DELAY: &str = "
+    UPDATE job
+       SET run_after = max(run_after, ?2), queued_since = max(queued_since, ?2),
+           waits = CASE WHEN waits = 0 AND ?2 > ?3 THEN 1 ELSE waits END
+     WHERE id = ?1 AND status = 0";
+
+const TOUCH_ASKED: &str = "UPDATE job SET last_asked = max(last_asked, ?2) WHERE id = ?1";
+
+pub(super) const WAKE: &str = "
+    UPDATE job SET waits = 0
+     WHERE id IN (SELECT id FROM job WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after LIMIT 1000)";
+
+const WAIT_FOR_SOURCE: &str = "UPDATE job SET waits = 2 WHERE id = ? AND status = 0 AND source IS NOT NULL";
+
+/// From here on it could be started, so `queued_ttl` begins anew.
+pub(super) const SOURCE_READY: &str = "
+    UPDATE job SET waits = run_after > ?2, queued_since = max(run_after, ?2)
+     WHERE source = ?1 AND status = 0 AND waits = 2";
+
+const FAIL_QUEUED: &str = "
+    UPDATE job SET status = ?2, result = ?3, message = ?4, failed = ?5, waits = 0, reported = 0
+     WHERE id = ?1 AND status = 0";
+
+/// The values of a wish by name, as both statements below want them.
+macro_rules! wish {
+    ($new:expr $(, $name:literal: $value:expr)*) => {
+        named_params! {
+            ":filename": $new.filename, ":exporter": $new.exporter, ":params": $new.params, ":queue": $new.queue,
+            ":priority": $new.priority, ":client": $new.client, ":source": $new.source, ":now": $new.now,
+            ":run_after": $new.run_after, ":for_source": $new.waits_for_source $(, $name: $value)*
+        }
+    };
+}
+
+/// A wish for one file, checked and named.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    pub filename: String,
+    pub exporter: String,
+    /// The parameters as a JSON object.
+    pub params: String,
+    pub queue: String,
+    /// From -10 to 10; higher is sooner.
+    pub priority: i64,
+    /// A keyed hash, or the name given on the command line.
+    pub client: Option<String>,
+    pub now: Stamp,
+    /// Not started before this moment; `now` for at once.
+    pub run_after: Stamp,
+    /// The filename of the source that it is made from.
+    pub source: Option<String>,
+    /// The source has to be made first; see [`Tx::source_ready`].
+    pub waits_for_source: bool,
+}
+
+impl Tx<'_> {
+    /// Queues a job for a file that has none. Its rank is fixed here: ten minutes of waiting weigh as much as one
+    /// step of priority, or as one job that the client has pending in this queue already.
+    pub fn insert(&self, new: &NewJob) -> Result<Job> {
+        let job = self.one(INSERT, wish!(new), rows::job)?;
+        job.ok_or_else(|| StoreError::Other(anyhow!("queueing {} left no row", new.filename)))
+    }
+
+    /// Queues a failed job again, as if it were new: fresh stamps, attempts 0, plain limits; its id stays.
+    /// `None`: it is not failed (any more).
+    pub fn requeue(&self, job: &Job, new: &NewJob) -> Result<Option<Job>> {
+        self.one(REQUEUE, wish!(new, ":id": job.id), rows::job)
+    }
+
+    /// Notes that one more run must follow the one that is going on, and not before `at`; of several the latest.
+    /// `false`: it is not started (any more).
+    pub fn note_again(&self, job: &Job, at: Stamp) -> Result<bool> {
+        Ok(self.change(NOTE_AGAIN, params![job.id, at])? == 1)
+    }
+
+    /// A queued job is not started before `run_after`; an earlier moment than it has changes nothing.
+    /// `false`: it is not queued (any more).
+    pub fn delay(&self, job: &Job, run_after: Stamp, now: Stamp) -> Result<bool> {
+        Ok(self.change(DELAY, params![job.id, run_after, now])? == 1)
+    }
+
+    /// Somebody has asked about the job.
+    pub fn touch_asked(&self, job: &Job, now: Stamp) -> Result<bool> {
+        Ok(self.change(TOUCH_ASKED, params![job.id, now])? == 1)
+    }
+
+    /// Makes jobs ready whose time has come, at most 1000 in one go; says how many.
+    pub fn wake(&self, now: Stamp) -> Result<usize> {
+        self.change(WAKE, params![now])
+    }
+
+    /// A queued job has to wait for its source.
+    pub fn wait_for_source(&self, job: &Job) -> Result<bool> {
+        Ok(self.change(WAIT_FOR_SOURCE, params![job.id])? == 1)
+    }
+
+    /// The jobs that wait for this source wait no longer; says how many.
+    pub fn source_ready(&self, source: &str, now: Stamp) -> Result<usize> {
+        self.change(SOURCE_READY, params![source, now])
+    }
+
+    /// A queued job fails without an attempt of its own, as its source has. `false`: it is not queued (any more).
+    pub fn fail_queued(&self, job: &Job, outcome: Outcome, message: Option<&str>, now: Stamp) -> Result<bool> {
+        let changed = self.change(FAIL_QUEUED, params![job.id, outcome.failed_status(), outcome, message, now])?;
+        Ok(changed == 1)
+    }
+}

@@ -1,0 +1,148 @@
+//! What is kept beside the jobs: the state of queues and schedules, the last tick, who the database belongs to.
+
+use std::time::Duration;
+
+use rusqlite::{
+    Row, ToSql, params,
+    types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef},
+};
+
+use super::{
+    Result, StoreError, Tx, View,
+    rows::{Count, Millis},
+};
+use crate::model::clock::Stamp;
+
+pub(super) const QUEUE: &str = "SELECT mode, queued, served FROM queue WHERE name = ?";
+
+const QUEUES: &str = "SELECT name, mode, queued, served FROM queue ORDER BY name";
+
+const LAST_TICK: &str = "SELECT tick_at, tick_boottime, tick_boot_id FROM meta WHERE tick_at IS NOT NULL";
+
+const MACHINE_ID: &str = "SELECT machine_id FROM meta WHERE machine_id <> ''";
+
+const CLIENT_KEY: &str = "SELECT client_key FROM meta";
+
+const SCHEDULE: &str = "SELECT last, next FROM schedule WHERE name = ?";
+
+const SET_MODE: &str = "
+    INSERT INTO queue (name, mode) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET mode = ?2";
+
+const MARK_TICK: &str = "UPDATE meta SET tick_at = ?, tick_boottime = ?, tick_boot_id = ?";
+
+const SET_SCHEDULE: &str = "
+    INSERT INTO schedule (name, last, next) VALUES (?1, ?2, ?3)
+        ON CONFLICT (name) DO UPDATE SET last = ?2, next = ?3";
+
+/// What the admin has set a queue to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    #[default]
+    Open,
+    /// Requests still queue; nothing is claimed.
+    Paused,
+    /// Requests are unavailable; nothing is claimed.
+    Draining,
+}
+
+impl Mode {
+    pub const ALL: [Self; 3] = [Self::Open, Self::Paused, Self::Draining];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Paused => "paused",
+            Self::Draining => "draining",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// A queue as the database knows it; one that it does not know is open, empty and was never served.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueState {
+    pub mode: Mode,
+    /// Queued jobs, waiting ones included.
+    pub queued: u64,
+    /// When a job of it was claimed last.
+    pub served: Stamp,
+}
+
+/// When a schedule last became due and when it will next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScheduleState {
+    pub last: Stamp,
+    pub next: Stamp,
+}
+
+/// The last round of a tick, on the wall clock and on the clock that cannot be set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TickMark {
+    pub at: Stamp,
+    pub since_boot: Duration,
+    pub boot_id: String,
+}
+
+impl View<'_> {
+    pub fn queue(&self, name: &str) -> Result<QueueState> {
+        Ok(self.one(QUEUE, params![name], queue_state)?.unwrap_or_default())
+    }
+
+    /// Every queue that a job was ever in or that was ever set to a mode, by name.
+    pub fn queues(&self) -> Result<Vec<(String, QueueState)>> {
+        self.all(QUEUES, [], |row| Ok((row.get("name")?, queue_state(row)?)))
+    }
+
+    pub fn last_tick(&self) -> Result<Option<TickMark>> {
+        self.one(LAST_TICK, [], |row| {
+            Ok(TickMark { at: row.get(0)?, since_boot: row.get::<_, Millis>(1)?.0, boot_id: row.get(2)? })
+        })
+    }
+
+    /// `None`: not known, not compared.
+    pub fn machine_id(&self) -> Result<Option<String>> {
+        self.one(MACHINE_ID, [], |row| row.get(0))
+    }
+
+    /// The key of the hashes under which clients are stored.
+    pub fn client_key(&self) -> Result<[u8; 32]> {
+        self.one(CLIENT_KEY, [], |row| row.get(0))?.ok_or(StoreError::Foreign)
+    }
+
+    pub fn schedule(&self, name: &str) -> Result<Option<ScheduleState>> {
+        self.one(SCHEDULE, params![name], |row| Ok(ScheduleState { last: row.get(0)?, next: row.get(1)? }))
+    }
+}
+
+impl Tx<'_> {
+    pub fn set_mode(&self, queue: &str, mode: Mode) -> Result<()> {
+        self.change(SET_MODE, params![queue, mode]).map(drop)
+    }
+
+    pub fn mark_tick(&self, mark: &TickMark) -> Result<()> {
+        self.change(MARK_TICK, params![mark.at, Millis(mark.since_boot), mark.boot_id]).map(drop)
+    }
+
+    pub fn set_schedule(&self, name: &str, state: ScheduleState) -> Result<()> {
+        self.change(SET_SCHEDULE, params![name, state.last, state.next]).map(drop)
+    }
+}
+
+fn queue_state(row: &Row<'_>) -> rusqlite::Result<QueueState> {
+    Ok(QueueState { mode: row.get("mode")?, queued: row.get::<_, Count>("queued")?.0, served: row.get("served")? })
+}
+
+impl ToSql for Mode {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.name().into())
+    }
+}
+
+impl FromSql for Mode {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_name(value.as_str()?).ok_or(FromSqlError::InvalidType)
+    }
+}
