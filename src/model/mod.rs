@@ -5,4 +5,5 @@ pub mod attempt;
 pub mod clock;
 pub mod job;
 pub mod limits;
+pub mod policy;
 pub mod status;

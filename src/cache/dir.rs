@@ -1,0 +1,1 @@
+//! Directories held open, so that nothing is reached through a symbolic link.

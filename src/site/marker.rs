@@ -1,0 +1,3 @@
+//! The marker that makes a directory ours.
+
+pub(super) const NAME: &str = ".pressroom";
