@@ -9,7 +9,7 @@ use std::{
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
-use super::{Cache, Entry};
+use super::{Cache, Entry, prune::made};
 use crate::model::clock::Stamp;
 
 /// A finished file as it was when somebody looked.
@@ -29,7 +29,7 @@ pub struct Cached {
 impl Cached {
     fn of(path: PathBuf, about: &Metadata) -> Self {
         let mtime_ns = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
-        let made = Stamp(i64::try_from(mtime_ns.div_euclid(1_000_000)).unwrap_or(i64::MAX));
+        let made = made(mtime_ns);
         Self { path, size: about.size(), made, mtime_ns, inode: about.ino(), device: about.dev() }
     }
 }

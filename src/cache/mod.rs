@@ -4,18 +4,21 @@
 //! reached through a symbolic link, and only regular files count.
 
 mod accept;
-mod dir;
 mod grammar;
 mod look;
+mod name;
+mod output;
 mod prune;
 mod publish;
+mod scan;
 
 use std::path::{Path, PathBuf};
 
 pub use accept::{Refusal, accept};
 pub use look::Cached;
-pub use prune::{Entry, Temp, choose};
+pub use prune::{Entry, choose};
 pub use publish::{Prepared, prepare};
+pub use scan::Temp;
 
 /// The cache of one state directory.
 #[derive(Clone, Debug)]

@@ -7,12 +7,15 @@
 mod attempts;
 mod bell;
 mod create;
+pub mod dir;
 mod disk;
 mod inspect;
+mod layout;
 mod lock;
 mod machine;
 mod marker;
 mod note;
+mod owners;
 mod reserve;
 mod work;
 

@@ -1,1 +1,0 @@
-//! Directories held open, so that nothing is reached through a symbolic link.
