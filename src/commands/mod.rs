@@ -1,0 +1,9 @@
+//! The commands: here the rooms below are brought together.
+
+pub mod check;
+pub mod ending;
+pub mod request;
+pub mod run;
+pub mod tick;
+pub mod usage;
+mod world;
