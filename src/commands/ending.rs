@@ -9,7 +9,7 @@ use crate::{
         retry::{self, Rules},
         status::Outcome,
     },
-    store::Tx,
+    store::{Retry, Tx},
 };
 
 /// What ended an attempt, and whether it was the size of the work directory.
@@ -48,9 +48,10 @@ impl<'a> Ended<'a> {
             Some(exporter) => {
                 let run_after = record.ended.plus(self.delay(exporter));
                 let limits = self.next_limits(exporter);
-                tx.finish_retry(claim, record, run_after, Some(&limits), &self.next_queue(exporter))
+                let retry = Retry { run_after, limits: Some(&limits), queue: &self.next_queue(exporter) };
+                Ok(tx.finish_retry(claim, record, &retry)?)
             }
-            None => tx.finish_failed(claim, record, Stamp::now()),
+            None => Ok(tx.finish_failed(claim, record, Stamp::now())?),
         }
     }
 
@@ -80,7 +81,7 @@ impl<'a> Ended<'a> {
     fn tell_dependents(&self, tx: &Tx) -> anyhow::Result<()> {
         let Self { claim, record, .. } = self;
         if record.outcome == Outcome::Ok {
-            tx.source_ready(&claim.filename)?;
+            tx.source_ready(&claim.filename, record.ended)?;
             return Ok(());
         }
         let still_comes = tx.job(&claim.filename)?.is_some_and(|job| !job.status.is_failed());
@@ -89,7 +90,7 @@ impl<'a> Ended<'a> {
         }
         let message = record.message.as_deref().unwrap_or("the file that it is made from could not be made");
         for waiting in tx.waiting_for(&claim.filename)? {
-            tx.fail_queued(&waiting, record.outcome, message, Stamp::now())?;
+            tx.fail_queued(&waiting, record.outcome, Some(message), Stamp::now())?;
         }
         Ok(())
     }

@@ -63,6 +63,11 @@ impl fmt::Display for SiteError {
 }
 
 impl Site {
+    /// The places below a state directory at which nobody has looked yet.
+    pub const fn new(state_dir: PathBuf) -> Self {
+        Self { state_dir }
+    }
+
     /// The site of this configuration, if its marker is there. Costs one look at a file.
     pub fn open(config: &Config) -> Result<Self, SiteError> {
         let site = Self { state_dir: config.state_dir.clone() };

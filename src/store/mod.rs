@@ -24,7 +24,6 @@ mod view;
 
 pub use error::StoreError;
 pub use finishing::Retry;
-pub use history::FirstAttempt;
 pub use queueing::NewJob;
 pub use settings::{Mode, QueueState, ScheduleState, TickMark};
 

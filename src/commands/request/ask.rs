@@ -5,9 +5,13 @@ use std::{
     os::unix::ffi::OsStrExt,
 };
 
+use super::chain;
 use crate::{
     cli::RequestArgs,
-    config::{Config, Exporter, Values, params},
+    config::{
+        Config, Exporter,
+        params::{self, Values},
+    },
     exit::{Exit, Failure},
     model::{
         answer::{Answer, State},
@@ -59,7 +63,9 @@ impl<'a> Ask<'a> {
         let exporter = config.exporters.get(name.as_ref()).ok_or_else(|| {
             Answer::because(State::Unknown, format!("there is no exporter \"{}\"", name.escape_debug()))
         })?;
-        let values = params::check(exporter, pairs).map_err(|reason| Answer::because(State::Invalid, reason))?;
+        let invalid = |reason| Answer::because(State::Invalid, reason);
+        let values = params::check(exporter, pairs).map_err(invalid)?;
+        check_sources(config, exporter, &values).map_err(invalid)?;
         Ok(Self::of(exporter, values))
     }
 
@@ -69,6 +75,13 @@ impl<'a> Ask<'a> {
         let (client, after, not_before) = (None, None, None);
         Self { exporter, values, filename, client, priority: 0, after, not_before, no_enqueue: false }
     }
+}
+
+/// A derived file's values have to suit the source that it is made from, too.
+fn check_sources(config: &Config, exporter: &Exporter, values: &Values) -> Result<(), String> {
+    let source = exporter.source.as_ref().and_then(|source| config.exporters.get(source));
+    let Some(source) = source else { return Ok(()) };
+    check_sources(config, source, &chain::source_values(source, values)?)
 }
 
 fn usage(sentence: String) -> Failure {

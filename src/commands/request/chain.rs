@@ -1,12 +1,17 @@
 //! Placing a job, and before it the source that it is made from: an EPUB once, the PDF from it.
 
+use anyhow::{Context, anyhow};
+
 use super::{
     Ask, admit,
     pipeline::{describe, named},
 };
 use crate::{
     commands::world::World,
-    config::{Config, Values, params},
+    config::{
+        Config, Exporter,
+        params::{self, Values},
+    },
     model::{
         answer::{Answer, State},
         clock::Stamp,
@@ -34,7 +39,7 @@ enum Source {
 
 /// Queues the job: a new row, or the old failure's once more.
 pub fn enqueue(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp) -> anyhow::Result<Placed> {
-    let source_ask = source_of(&world.config, ask);
+    let source_ask = source_of(&world.config, ask)?;
     let waits = match source_ask.as_ref().map(|source| ensure(world, tx, source, now)).transpose()? {
         Some(Source::Refused(answer)) => return Ok(Placed::Refused(answer)),
         Some(Source::Pending) => true,
@@ -54,7 +59,7 @@ pub fn enqueue(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp)
         waits_for_source: waits,
     };
     let job = match old {
-        Some(old) => tx.requeue(old, &new)?,
+        Some(old) => tx.requeue(old, &new)?.context("the failed job has changed under its lock")?,
         None => tx.insert(&new)?,
     };
     tracing::info!(job = job.id, filename = job.filename, "queued");
@@ -62,10 +67,20 @@ pub fn enqueue(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp)
 }
 
 /// The request for the source of a derived file: its exporter, for those of the parameters that it has.
-pub fn source_of<'a>(config: &'a Config, ask: &Ask) -> Option<Ask<'a>> {
-    let exporter = config.exporters.get(ask.exporter.source.as_ref()?)?;
-    let values = Values::for_source(exporter, &ask.values);
-    Some(Ask { client: ask.client.clone(), priority: ask.priority, after: ask.after, ..Ask::of(exporter, values) })
+pub fn source_of<'a>(config: &'a Config, ask: &Ask) -> anyhow::Result<Option<Ask<'a>>> {
+    let exporter = ask.exporter.source.as_ref().and_then(|source| config.exporters.get(source));
+    let Some(exporter) = exporter else { return Ok(None) };
+    let values = source_values(exporter, &ask.values).map_err(|sentence| anyhow!(sentence))?;
+    let (client, priority, after) = (ask.client.clone(), ask.priority, ask.after);
+    Ok(Some(Ask { client, priority, after, ..Ask::of(exporter, values) }))
+}
+
+/// Those of the values that the source has, by its own rules.
+pub fn source_values(source: &Exporter, values: &Values) -> Result<Values, String> {
+    let has = |name: &str| source.params.iter().any(|param| param.name == name);
+    let pairs = values.iter().filter(|(name, _)| has(name));
+    let pairs: Vec<_> = pairs.map(|(name, value)| (name.into(), value.into())).collect();
+    params::check(source, &pairs)
 }
 
 /// Sees to it that the source is there or is being made.
@@ -79,7 +94,7 @@ fn ensure(world: &World, tx: &Tx, source: &Ask, now: Stamp) -> anyhow::Result<So
                 named(source, State::Started)
             }
             Some(job) if job.status == Status::Queued => {
-                tx.delay(&job, source.after.unwrap_or(now))?;
+                tx.delay(&job, source.after.unwrap_or(now), now)?;
                 named(source, State::Queued)
             }
             old => place(world, tx, source, old.as_ref(), now)?,
@@ -117,7 +132,7 @@ pub enum SourceState {
 
 /// Looks at the source once more when the job's turn comes: it may have expired or been replaced since it was queued.
 pub fn renew_source(world: &World, tx: &Tx, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<SourceState> {
-    let Some(source) = source_of(&world.config, ask) else { return Ok(SourceState::None) };
+    let Some(source) = source_of(&world.config, ask)? else { return Ok(SourceState::None) };
     let source = Ask { after: job.source_after, ..source };
     if let Some(began) = usable(world, tx, &source, job, now)? {
         return Ok(SourceState::Ready(began));

@@ -44,7 +44,7 @@ fn position(view: &View, job: &Job) -> anyhow::Result<u32> {
     match source.map(|source| view.job(source)).transpose()?.flatten() {
         Some(source) if source.status == Status::Queued => position(view, &source),
         Some(_) => Ok(1),
-        None => view.position(job),
+        None => Ok(view.position(job)?),
     }
 }
 

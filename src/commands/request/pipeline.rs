@@ -114,7 +114,7 @@ fn began(view: &View, job: &Job) -> anyhow::Result<Option<Stamp>> {
 fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Answer> {
     let job = match tx.job(&ask.filename)? {
         Some(job) if job.status == Status::Queued => {
-            tx.delay(&job, ask.after.unwrap_or(now))?;
+            tx.delay(&job, ask.after.unwrap_or(now), now)?;
             job
         }
         Some(job) if job.status == Status::Started => {

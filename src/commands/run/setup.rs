@@ -1,10 +1,8 @@
 //! What an exporter finds when it starts: its directory, its parameters, its source, its environment.
 
 use std::{
-    collections::BTreeMap,
     ffi::CString,
     fs,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -13,8 +11,9 @@ use anyhow::{Context, anyhow};
 use crate::{
     commands::world::World,
     config::{
-        Exporter, Values,
+        Exporter,
         command::{self, Places},
+        params::Values,
     },
     model::attempt::Claim,
     process::{self, Order},
@@ -49,7 +48,7 @@ impl Parts<'_> {
         Ok(Order {
             program,
             argv: argv.into_iter().map(CString::new).collect::<Result<_, _>>()?,
-            env: process::environment(self.work, &self.exporter.env, &self.own(&claim.attempt, &params))?,
+            env: self.environment(&claim.attempt, &params)?,
             work: self.work.to_owned(),
             output: self.output.map(Path::to_owned),
             limits: claim.limits.clone(),
@@ -62,7 +61,6 @@ impl Parts<'_> {
     }
 
     fn argv(&self) -> anyhow::Result<Vec<String>> {
-        let text = |path: &Path| path.to_str().map(str::to_owned).context("the state directory's path is not UTF-8");
         let work = text(self.work)?;
         let output = self.output.map(text).transpose()?.unwrap_or_default();
         let source = self.source.map(text).transpose()?;
@@ -71,18 +69,24 @@ impl Parts<'_> {
     }
 
     /// The `PRESSROOM_…` variables of the exporter's contract.
-    fn own(&self, attempt: &str, params: &Path) -> BTreeMap<String, Vec<u8>> {
-        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
-        let mut own = BTreeMap::from([
-            ("PRESSROOM_ATTEMPT".to_owned(), attempt.as_bytes().to_vec()),
-            ("PRESSROOM_PARAMS".to_owned(), bytes(params)),
-            ("PRESSROOM_PROGRESS".to_owned(), bytes(&self.work.join("progress"))),
-            ("PRESSROOM_MESSAGE".to_owned(), bytes(&self.work.join("message"))),
-        ]);
-        own.extend(self.output.map(|path| ("PRESSROOM_OUTPUT".to_owned(), bytes(path))));
-        own.extend(self.source.map(|path| ("PRESSROOM_SOURCE".to_owned(), bytes(path))));
-        own
+    fn environment(&self, attempt: &str, params: &Path) -> anyhow::Result<Vec<CString>> {
+        let (progress, message) = (text(&self.work.join("progress"))?, text(&self.work.join("message"))?);
+        let (params, output) = (text(params)?, self.output.map(text).transpose()?);
+        let source = self.source.map(text).transpose()?;
+        let mut own = vec![
+            ("PRESSROOM_ATTEMPT", attempt),
+            ("PRESSROOM_PARAMS", &params),
+            ("PRESSROOM_PROGRESS", &progress),
+            ("PRESSROOM_MESSAGE", &message),
+        ];
+        own.extend(output.as_deref().map(|path| ("PRESSROOM_OUTPUT", path)));
+        own.extend(source.as_deref().map(|path| ("PRESSROOM_SOURCE", path)));
+        Ok(process::environment(self.work, &self.exporter.env, &own)?)
     }
+}
+
+fn text(path: &Path) -> anyhow::Result<String> {
+    path.to_str().map(str::to_owned).context("the state directory's path is not UTF-8")
 }
 
 /// The source's file, copied: a link would let the exporter change what visitors are being served.

@@ -14,11 +14,15 @@ use crate::{
         request::{Ask, SourceState, renew_source},
         world::World,
     },
-    config::{Exporter, Values, params},
+    config::{
+        Exporter,
+        params::{self, Values},
+    },
     model::{
         attempt::{Claim, Record},
         clock::Stamp,
         job::Job,
+        limits::Limits,
         point,
         status::Outcome,
     },
@@ -108,7 +112,7 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
         }
         SourceState::Later => return Ok(None),
     };
-    let attempt = Ulid::new().to_string();
+    let attempt = Ulid::generate().to_string();
     let lock = world.site.new_lock(&attempt)?;
     point::at("tick-made-lock");
     let limits = limits(tx, ask.exporter, job)?;
@@ -116,15 +120,15 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
     Ok(claim.map(|claim| Seat { claim, lock }))
 }
 
-fn limits(tx: &Tx, exporter: &Exporter, job: &Job) -> anyhow::Result<crate::model::limits::Limits> {
+fn limits(tx: &Tx, exporter: &Exporter, job: &Job) -> anyhow::Result<Limits> {
     Ok(tx.escalated(job)?.unwrap_or_else(|| exporter.limits.clone()))
 }
 
 /// A row that no longer fits is an attempt that could not be started.
 fn refuse(world: &World, tx: &Tx, job: &Job, sentence: &str, now: Stamp) -> anyhow::Result<()> {
-    let attempt = Ulid::new().to_string();
-    let limits = world.config.exporters.get(&job.exporter).map(|exporter| exporter.limits.clone());
-    let limits = limits.unwrap_or_default();
+    let attempt = Ulid::generate().to_string();
+    let exporter = world.config.exporters.get(&job.exporter);
+    let limits = exporter.map_or_else(Limits::none, |exporter| exporter.limits.clone());
     if let Some(claim) = tx.claim(job, &attempt, &limits, now, now)? {
         let detail = Some(sentence.to_owned());
         let record = Record { detail, ..Record::bare(Outcome::Spawn, now, Duration::ZERO) };

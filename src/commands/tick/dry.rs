@@ -4,8 +4,8 @@ use super::{Round, expire, prune, reap, seats::Seats};
 use crate::{
     commands::world::World,
     config::{
-        Values,
         command::{self, Places},
+        params::Values,
     },
     exit::Failure,
     model::job::Job,
@@ -42,7 +42,7 @@ fn pruned(round: &Round) -> anyhow::Result<()> {
     }
     let mut problems = Vec::new();
     let entries = round.world.cache.scan(&mut problems);
-    for entry in prune::chosen(round, entries) {
+    for entry in prune::chosen(round, &entries) {
         if !round.store.view().pinned(&entry.filename)? {
             println!("prune cache/{}: made at {}", entry.filename, entry.made.rfc3339());
         }

@@ -15,7 +15,7 @@ pub fn files(round: &mut Round) -> anyhow::Result<()> {
     let mut problems = Vec::new();
     let mut entries = round.world.cache.scan(&mut problems);
     round.world.cache.heal_future(&mut entries, round.now, &mut problems);
-    let goners = if round.calm { Vec::new() } else { chosen(round, entries) };
+    let goners = if round.calm { Vec::new() } else { chosen(round, &entries) };
     point::at("prune-chose");
     for batch in goners.chunks(BATCH) {
         remove(round, batch, &mut problems)?;
@@ -26,7 +26,7 @@ pub fn files(round: &mut Round) -> anyhow::Result<()> {
 }
 
 /// The entries that go, by each exporter's rules.
-pub fn chosen(round: &Round, entries: Vec<Entry>) -> Vec<Entry> {
+pub fn chosen(round: &Round, entries: &[Entry]) -> Vec<Entry> {
     let config = &round.world.config;
     let rules = |exporter: &str| match config.exporters.get(exporter) {
         Some(exporter) => (exporter.ttl, exporter.stale),
