@@ -3,6 +3,8 @@
 pub mod answer;
 pub mod attempt;
 pub mod clock;
+pub mod filename;
 pub mod job;
 pub mod limits;
 pub mod status;
+pub mod template;
