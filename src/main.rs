@@ -2,5 +2,6 @@
 
 mod config;
 mod model;
+mod process;
 
 fn main() {}
