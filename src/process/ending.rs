@@ -36,6 +36,8 @@ pub struct Ending {
     pub largest_file: u64,
     /// The end of the log, at most 4 KiB, fit to be shown.
     pub log_tail: String,
+    /// What the exporter said to the visitor.
+    pub message: Option<String>,
     /// A file of exactly `file_size` bytes lies in the work directory.
     pub file_at_limit: bool,
     /// The output has exactly `file_size` bytes.

@@ -7,16 +7,30 @@
 //!
 //! `tree::end_tree` does the same from outside, for what a dead run has left behind.
 
+#[expect(unsafe_code, reason = "runs between fork and exec")]
+mod child;
 mod classify;
+mod cpu;
 mod ending;
+mod events;
 pub mod log;
+mod members;
+mod memory;
 mod order;
 mod overseer;
+mod phase;
+mod proc;
 mod progress;
+mod rlimits;
 mod spawn;
 mod stage;
 mod supervise;
+mod sweep;
+#[expect(unsafe_code, reason = "system calls that nobody wraps")]
+mod sys;
 pub mod tree;
+mod watch;
+mod work;
 
 pub use classify::classify;
 pub use ending::{Ending, Reason};
@@ -27,3 +41,6 @@ pub use spawn::{Leader, SpawnError, spawn};
 pub use stage::{become_run, become_trial};
 pub use supervise::supervise;
 pub use tree::{Process, start_time};
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,8 @@
-//! A process tree from outside: who belongs to it, and how it is ended.
+//! A process tree as others see it: who it is, and how to end it.
 
 use std::{fmt, time::Duration};
+
+use super::{members::Tree, proc, sweep};
 
 /// One process, told from a later one of the same number by its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -8,6 +10,19 @@ pub struct Process {
     pub pid: i32,
     /// Clock ticks since boot, field 22 of `/proc/PID/stat`.
     pub start: u64,
+}
+
+impl Process {
+    /// The calling process.
+    pub fn this() -> Self {
+        let pid = nix::unistd::getpid().as_raw();
+        Self { pid, start: start_time(pid).unwrap_or(0) }
+    }
+
+    /// Whether it is still there and has not ended.
+    pub fn is_alive(self) -> bool {
+        proc::stat(self.pid).is_some_and(|stat| stat.process == self && !stat.is_dead())
+    }
 }
 
 /// What is known of an attempt's processes. Numbers of another boot must not be put in here: leave `None`.
@@ -24,7 +39,7 @@ pub struct TreeIds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     pub process: Process,
-    /// One sentence: its name and why it is still there.
+    /// Its name and why it is still there.
     pub reason: String,
 }
 
@@ -46,12 +61,12 @@ pub enum Swept {
 /// Ends a tree: SIGTERM and SIGCONT, after `kill_after` SIGKILL; zero kills at once. A run that is still alive (and
 /// is not this process) is killed first. Takes at most `kill_after` and about three seconds.
 pub fn end_tree(ids: &TreeIds, kill_after: Duration) -> Swept {
-    let _ = (ids, kill_after);
-    todo!()
+    let mut tree = Tree::new(ids.clone());
+    sweep::kill_run(&mut tree);
+    sweep::end(&mut tree, kill_after)
 }
 
 /// When the process started, in clock ticks since boot; `None` if there is none.
 pub fn start_time(pid: i32) -> Option<u64> {
-    let _ = pid;
-    todo!()
+    proc::stat(pid).map(|stat| stat.process.start)
 }
