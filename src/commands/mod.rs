@@ -6,4 +6,4 @@ pub mod request;
 pub mod run;
 pub mod tick;
 pub mod usage;
-mod world;
+pub mod world;

@@ -13,7 +13,8 @@ mod wait;
 pub use admit::{breaker_of, disk_is_low};
 pub use ask::Ask;
 pub use chain::{SourceState, renew_source};
-pub use pipeline::answer;
+pub use pipeline::{answer, ready};
+pub use wait::until_settled;
 
 use super::world::World;
 use crate::{
