@@ -1,4 +1,6 @@
 //! The real program in a small world: real processes, real files, a real database.
 
+mod cgi;
 mod request;
 mod site;
+mod web;
