@@ -33,12 +33,11 @@ pub(super) struct Ready {
 
 impl Ready {
     pub(super) fn response(self, how: &Sendfile, method: Method, request: &Variables, now: Stamp) -> Response {
-        let header = sendfile::header(how, request, &self.filename, &self.cached);
-        if let Some((name, value)) = header {
-            let keep = format!("private, max-age={}", self.seconds_left(now));
-            return self.described(Response::new(200), now).with("Cache-Control", keep).with(name, value);
-        }
         let validators = Validators::of(&self.cached, now);
+        if let Some((name, value)) = sendfile::header(how, request, &self.filename, &self.cached) {
+            let response = self.fresh(self.described(Response::new(200), now), &validators, now);
+            return response.with("Accept-Ranges", "bytes").with(name, value);
+        }
         let size = self.cached.size;
         match (validators.judge(request), range::read(asked_range(method, request), size)) {
             (Verdict::Failed, _) => Response::passing(412).with("Content-Length", "0"),

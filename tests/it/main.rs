@@ -2,5 +2,6 @@
 
 mod cgi;
 mod request;
+mod servers;
 mod site;
 mod web;
