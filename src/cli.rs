@@ -50,6 +50,8 @@ pub enum Command {
     /// Supervise one attempt (started by tick)
     #[command(hide = true)]
     Run(RunArgs),
+    /// Run one export in the foreground, under its limits, and say what it used
+    Try(TryArgs),
     /// Check the configuration and the state directory, or make the latter
     Check(CheckArgs),
 }
@@ -95,6 +97,21 @@ pub struct TickArgs {
     /// Stay until the runs that this tick launched have ended
     #[arg(long)]
     pub wait: bool,
+    /// Run as root all the same (in a container)
+    #[arg(long)]
+    pub allow_root: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TryArgs {
+    /// The exporter, as in [exporter.NAME]
+    pub exporter: OsString,
+    /// Its parameters
+    #[arg(value_name = "NAME=VALUE")]
+    pub values: Vec<OsString>,
+    /// Copy the file that it makes to FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Run as root all the same (in a container)
     #[arg(long)]
     pub allow_root: bool,

@@ -88,7 +88,8 @@ fn usage(sentence: String) -> Failure {
     Failure::because(Exit::Usage, sentence)
 }
 
-fn pair(word: &OsStr) -> Result<(Vec<u8>, Vec<u8>), String> {
+/// `NAME=VALUE` as bytes.
+pub fn pair(word: &OsStr) -> Result<(Vec<u8>, Vec<u8>), String> {
     let bytes = word.as_bytes();
     let Some(at) = bytes.iter().position(|byte| *byte == b'=') else {
         return Err(format!("\"{}\" is not a parameter; write NAME=VALUE", word.display().to_string().escape_debug()));

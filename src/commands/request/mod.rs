@@ -11,8 +11,8 @@ pub mod say;
 mod wait;
 
 pub use admit::{breaker_of, disk_is_low};
-pub use ask::Ask;
-pub use chain::{SourceState, renew_source};
+pub use ask::{Ask, pair};
+pub use chain::{SourceState, renew_source, source_of};
 pub use pipeline::answer;
 
 use super::world::World;

@@ -16,6 +16,8 @@ mod root;
 mod seats;
 mod sweep;
 
+pub use root::refuse as refuse_root;
+
 use std::process::Child;
 
 use super::world::World;
