@@ -12,6 +12,7 @@ mod notify;
 mod prune;
 mod reap;
 mod report;
+mod schedule;
 mod root;
 mod seats;
 mod sweep;
@@ -75,6 +76,7 @@ impl<'a> Round<'a> {
         self.step("prune", prune::files);
         self.step("expire", expire::rows);
         self.step("sweep", sweep::all);
+        self.step("schedule", schedule::due);
         point::at("tick-before-claim");
         self.step("claim", claim::fill_seats);
         self.step("report", report::failures);
