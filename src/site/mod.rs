@@ -134,4 +134,4 @@ impl Site {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;
