@@ -107,23 +107,14 @@ impl Maker {
 
     /// Gives the item its owner and mode, in this order: a change of owner takes the setgid bit away.
     fn settle(&mut self, parent: &Dir, name: &OsStr, item: &Item, made: bool) -> anyhow::Result<()> {
+        let owned = self.own(parent, name, item, made);
         let label = item.path.display();
-        let owned = self
-            .own(parent, name, item, made)
-            .with_context(|| format!("cannot give {label} to {}", self.owners.text()))?;
-        let about = look(parent, name, item)?;
-        let moded = about.mode != item.mode;
-        if moded {
-            let wanted = Mode::from_bits_truncate(item.mode);
-            fchmodat(parent, name, wanted, FchmodatFlags::NoFollowSymlink)
-                .with_context(|| format!("cannot set the mode of {label} to {:04o}", item.mode))?;
-        }
-        if look(parent, name, item)?.mode != item.mode {
-            bail!("{label} does not keep mode {:04o}; is its owner in the group of {}?", item.mode, self.owners.text());
-        }
+        let owned = owned.with_context(|| format!("cannot give {label} to {}", self.owners.text()))?;
+        let moded = set_mode(parent, name, item)?;
+        let what = format!("{label} ({:04o}, {})", item.mode, self.owners.text());
         match (made, owned || moded) {
-            (true, _) => self.done.push(format!("made {label} ({:04o}, {})", item.mode, self.owners.text())),
-            (false, true) => self.done.push(format!("set {label} to {:04o}, {}", item.mode, self.owners.text())),
+            (true, _) => self.done.push(format!("made {what}")),
+            (false, true) => self.done.push(format!("put right {what}")),
             (false, false) => {}
         }
         Ok(())
@@ -139,6 +130,21 @@ impl Maker {
         }
         Ok(uid.is_some() || gid.is_some())
     }
+}
+
+/// Sets the mode where it is wrong; tells whether it was.
+fn set_mode(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<bool> {
+    if look(parent, name, item)?.mode == item.mode {
+        return Ok(false);
+    }
+    let (label, mode) = (item.path.display(), Mode::from_bits_truncate(item.mode));
+    fchmodat(parent, name, mode, FchmodatFlags::NoFollowSymlink)
+        .with_context(|| format!("cannot set the mode of {label} to {:04o}", item.mode))?;
+    // The kernel drops the setgid bit without an error if the caller is not in the group.
+    if look(parent, name, item)?.mode != item.mode {
+        bail!("{label} does not keep mode {:04o}; log in again if you have just joined its group", item.mode);
+    }
+    Ok(true)
 }
 
 /// Makes the state directory, for its owner alone to begin with. `false`: it is there.

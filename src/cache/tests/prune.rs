@@ -115,9 +115,10 @@ fn a_file_from_the_future_is_set_back_and_one_of_the_next_minute_is_not() {
 fn a_thousand_files_of_two_exporters_are_scanned() {
     let world = World::new();
     for exporter in ["epub", "pdf"] {
-        fs::create_dir(world.cache.path(exporter)).unwrap();
-        for number in 0..500 {
-            fs::write(world.cache.path(&format!("{exporter}/{number}.x")), "").unwrap();
+        world.publish(&format!("{exporter}/file.x"), "text");
+        for number in 1..500 {
+            let name = world.cache.path(&format!("{exporter}/{number}.x"));
+            fs::hard_link(world.cache.path(&format!("{exporter}/file.x")), name).unwrap();
         }
     }
     assert_eq!(world.scan().len(), 1000);

@@ -59,6 +59,18 @@ fn a_published_file_has_the_group_of_the_cache() {
 }
 
 #[test]
+fn a_user_outside_the_group_of_the_cache_is_told_so() {
+    if crate::site::tests::inside("cache::tests::publish::a_user_outside_the_group_of_the_cache_is_told_so", "022") {
+        let world = World::new();
+        fs::write(world.out(), "text").unwrap();
+        // A directory of root's group stands in for the cache.
+        let error = prepare(&world.out(), &Cache::new("/etc".into()), NOW).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+        assert!(error.to_string().contains("the group of cache/ (0)"), "{error}");
+    }
+}
+
+#[test]
 fn publishing_twice_renames_once_and_leaves_no_second_name() {
     let world = World::new();
     let prepared = prepared(&world, "text");

@@ -73,6 +73,16 @@ fn a_directory_with_foreign_files_is_refused_and_left_alone() {
 }
 
 #[test]
+fn what_was_interrupted_is_completed() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(".pressroom"), "").unwrap();
+    fs::create_dir(dir.path().join("cache")).unwrap();
+    Site::create(&config(dir.path()), None, None).unwrap();
+    let site = Site::open(&config(dir.path())).unwrap();
+    assert_eq!(site.problems(&config(dir.path())), Vec::<String>::new());
+}
+
+#[test]
 fn an_empty_directory_is_taken_and_so_is_a_fresh_file_system() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("lost+found")).unwrap();

@@ -67,8 +67,9 @@ fn a_tree_deeper_than_any_path_is_removed() {
 fn many_files_and_special_ones_are_removed() {
     let world = World::new();
     let work = world.site.make_work(ATTEMPT).unwrap();
+    fs::write(work.join("file"), "").unwrap();
     for number in 0..5000 {
-        fs::write(work.join(number.to_string()), "").unwrap();
+        fs::hard_link(work.join("file"), work.join(number.to_string())).unwrap();
     }
     nix::unistd::mkfifo(&work.join("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     drop(std::os::unix::net::UnixListener::bind(work.join("socket")).unwrap());
