@@ -1,5 +1,5 @@
 //! What is wrong with a state directory, for `check`. Nothing is opened but directories: closing a database file would
-//! drop the locks that SQLite holds on it in this process.
+//! drop the locks that `SQLite` holds on it in this process.
 
 use std::{
     fs,
