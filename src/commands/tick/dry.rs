@@ -17,7 +17,7 @@ use crate::{
 pub fn run(world: &World) -> Result<(), Failure> {
     let mut store = Store::open_readonly(&world.config.database).map_err(anyhow::Error::from)?;
     let mut round = Round::new(world, &mut store);
-    round.calm = super::clock::jumped_if_now(&round)?;
+    round.calm = super::clock::jumped(&round)?;
     reaped(&round)?;
     pruned(&round)?;
     scheduled(&round)?;
