@@ -134,3 +134,7 @@ fn file_problem(file: &Path) -> Option<String> {
     (!Path::new(interpreter).is_file())
         .then(|| format!("the program {name} needs {interpreter:?}, which does not exist"))
 }
+
+#[cfg(test)]
+#[path = "deep_tests.rs"]
+mod tests;

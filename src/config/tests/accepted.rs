@@ -1,0 +1,103 @@
+use std::{path::Path, time::Duration};
+
+use super::{BOOK, config};
+use crate::{
+    config::types::{Condition, Exporter, Output},
+    model::{limits::Limits, status::Outcome},
+};
+
+/// The documented example with every default written out.
+const EVERYTHING: &str = include_str!("everything.toml");
+
+#[test]
+fn every_documented_default_is_the_default() {
+    let (full, bare) = (config(EVERYTHING), config(&format!("{BOOK}[notify]\ncommand = [\"bin/notify\"]\n")));
+    assert_eq!(full.state_dir, bare.state_dir);
+    assert_eq!(full.database, bare.database);
+    assert_eq!((&full.cache, &full.host, &full.http), (&bare.cache, &bare.host, &bare.http));
+    assert_eq!(full.queues["default"], bare.queues["default"]);
+    assert_eq!((&full.status, &full.history, &full.notify), (&bare.status, &bare.history, &bare.notify));
+    assert_eq!(without_own_values(&full.exporters["epub"]), without_own_values(&bare.exporters["epub"]));
+}
+
+/// All of an exporter that has a default, as text.
+fn without_own_values(exporter: &Exporter) -> String {
+    let mut rest = exporter.clone();
+    (rest.command, rest.wrapper, rest.params, rest.lanes) = Default::default();
+    (rest.env, rest.filename, rest.web) = Default::default();
+    if let Output::File(file) = &mut rest.output {
+        (file.magic, file.ends_with) = Default::default();
+    }
+    format!("{rest:?}")
+}
+
+#[test]
+fn an_exporter_keeps_what_the_file_says() {
+    let config = config(EVERYTHING);
+    let epub = &config.exporters["epub"];
+    assert_eq!(epub.command[0], "/etc/pressroom/bin/export-book");
+    assert_eq!(epub.params.iter().map(|param| &*param.name).collect::<Vec<_>>(), ["title", "lang", "font", "pages"]);
+    assert_eq!(epub.file().unwrap().magic, b"PK\x03\x04");
+    assert_eq!(epub.lanes[0].when, [("pages".to_owned(), Condition::Range(None, Some(20)))]);
+    assert_eq!(epub.env["OMP_NUM_THREADS"], "1");
+    assert!(epub.web && !config.exporters["pdf"].web);
+}
+
+#[test]
+fn limits_may_grow_to_four_times_their_size() {
+    let config = config(&format!("{BOOK}[exporter.epub.limits]\nmemory = \"3GB\"\ncpu = \"none\"\n"));
+    let most = &config.exporters["epub"].limits_max;
+    let Limits { timeout, memory, cpu, open_files, .. } = *most;
+    assert_eq!(timeout, Duration::from_secs(1200));
+    assert_eq!((memory, cpu, open_files), (Some(12_000_000_000), None, Some(1024)));
+}
+
+#[test]
+fn a_task_has_a_queue_of_its_own_and_retries_little() {
+    let config = config(EVERYTHING);
+    let task = &config.exporters["reindex"];
+    assert!(task.is_task() && task.retry_temporary && task.retry_on.is_empty());
+    assert_eq!((&*task.queue, config.queues["reindex"].max_running), ("reindex", 1));
+}
+
+#[test]
+fn a_derived_format_without_parameters_has_those_of_its_source() {
+    let config = config(EVERYTHING);
+    assert_eq!(config.exporters["pdf"].params, config.exporters["epub"].params);
+    assert_eq!(config.exporters["pdf"].file().unwrap().content_type, "application/pdf");
+}
+
+#[test]
+fn the_content_type_follows_the_extension() {
+    let of = |name: &str| {
+        let text = BOOK.replace("{title}.epub", name);
+        config(&text).exporters["epub"].file().unwrap().content_type.clone()
+    };
+    assert_eq!(of("{title}.epub"), "application/epub+zip");
+    assert_eq!(of("{title}.tar.gz"), "application/gzip");
+    assert_eq!(of("{title}.wonder"), "application/octet-stream");
+}
+
+#[test]
+fn relative_paths_start_beside_the_file() {
+    let config = config("state_dir = 'state'\ndatabase = 'db/x.db'\n[http]\ntemplates = './pages'\n");
+    assert_eq!(config.state_dir, Path::new("/etc/pressroom/state"));
+    assert_eq!(config.database, Path::new("/etc/pressroom/state/db/x.db"));
+    assert_eq!(config.http.templates.as_deref(), Some(Path::new("/etc/pressroom/pages")));
+}
+
+#[test]
+fn an_exporter_takes_its_times_from_the_cache() {
+    let top = "retry_max_delay = '9m'\n[cache]\nttl = 'none'\nstale = '1d'\n";
+    let config = config(&format!("{top}{BOOK}"));
+    let epub = &config.exporters["epub"];
+    assert_eq!((epub.ttl, epub.stale), (None, Duration::from_secs(86400)));
+    assert_eq!(epub.retry_max_delay, Duration::from_secs(540));
+}
+
+#[test]
+fn retry_on_takes_outcomes_and_temporary() {
+    let config = config(&BOOK.replace("filename", "retry_on = ['exit', 'no_output']\nfilename"));
+    let epub = &config.exporters["epub"];
+    assert_eq!((&epub.retry_on[..], epub.retry_temporary), (&[Outcome::Exit, Outcome::NoOutput][..], false));
+}
