@@ -18,10 +18,15 @@ pub(super) fn exporter(one: &Exporter, queues: &Queues, sheet: &Sheet<'_>) {
     let note = |key: &str, problem: String| {
         sheet.note_in(&["exporter", &one.name, key], format!("{key:?} in [exporter.{}] {problem}", one.name));
     };
-    queue_problem(&one.queue, queues).into_iter().for_each(|problem| note("queue", problem));
-    filename_problems(one).into_iter().for_each(|problem| note("filename", problem));
-    command_problems(one).into_iter().for_each(|problem| note("command", problem));
-    wrapper_problems(one).into_iter().for_each(|problem| note("wrapper", problem));
+    let all = [
+        ("queue", Vec::from_iter(queue_problem(&one.queue, queues))),
+        ("filename", filename_problems(one)),
+        ("command", command_problems(one)),
+        ("wrapper", wrapper_problems(one)),
+    ];
+    for (key, problem) in all.into_iter().flat_map(|(key, problems)| problems.into_iter().map(move |one| (key, one))) {
+        note(key, problem);
+    }
     lanes(one, queues, sheet);
 }
 
@@ -31,11 +36,12 @@ fn lanes(one: &Exporter, queues: &Queues, sheet: &Sheet<'_>) {
             let path = ["exporter", &one.name, "lane", &number.to_string(), key];
             sheet.note_in(&path, format!("{key:?} in [[exporter.{}.lane]] {problem}", one.name));
         };
-        if !lane.queue.is_empty() {
-            queue_problem(&lane.queue, queues).into_iter().for_each(|problem| note("queue", problem));
+        if let Some(problem) = queue_problem(&lane.queue, queues).filter(|_| !lane.queue.is_empty()) {
+            note("queue", problem);
         }
-        let problem = |(name, condition): &(String, Condition)| condition_problem(one, name, condition);
-        lane.when.iter().filter_map(problem).for_each(|problem| note("when", problem));
+        for problem in lane.when.iter().filter_map(|(name, condition)| condition_problem(one, name, condition)) {
+            note("when", problem);
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -24,16 +26,15 @@ queue = "express"
 when = { pages = "..20", font = "serif" }
 "#;
 
-fn exporter() -> Exporter {
-    config(PARAMS).exporters["epub"].clone()
-}
+/// Read once: the property tests ask hundreds of times.
+static EXPORTER: LazyLock<Exporter> = LazyLock::new(|| config(PARAMS).exporters["epub"].clone());
 
 fn given(pairs: &[(&str, &str)]) -> Vec<(Vec<u8>, Vec<u8>)> {
     pairs.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect()
 }
 
 fn checked(pairs: &[(&str, &str)]) -> Result<Values, String> {
-    check(&exporter(), &given(pairs))
+    check(&EXPORTER, &given(pairs))
 }
 
 /// The sentence about one value beside a good title.
@@ -63,14 +64,14 @@ fn each_wrong_value_is_named() {
 
 #[test]
 fn a_text_has_bounds() {
-    let title = |text: &[u8]| check(&exporter(), &[(b"title".into(), text.into())]).map(|_| ());
+    let title = |text: &[u8]| check(&EXPORTER, &[(b"title".into(), text.into())]).map(|_| ());
     assert_eq!(title(b"0123456789"), Ok(()));
     assert_eq!(title(b"0123456789a"), Err("parameter title is longer than 10 bytes".to_owned()));
     assert_eq!(title(b"a\xff"), Err("parameter title is not valid UTF-8".to_owned()));
     for control in ["a\n", "\0", "\u{1b}[m", "\u{85}", "\u{7f}"] {
         assert_eq!(title(control.as_bytes()), Err("parameter title holds a control character".to_owned()));
     }
-    assert_eq!(title("’äł漢😀"[..10].as_bytes()), Ok(()));
+    assert_eq!(title("’äł漢".as_bytes()), Ok(()));
 }
 
 #[test]
@@ -91,16 +92,16 @@ fn an_empty_field_of_a_form_counts_as_not_given() {
 
 #[test]
 fn an_unknown_name_is_shown_harmlessly() {
-    let error = check(&exporter(), &[(b"\x1b\xff\n".into(), Vec::new())]).unwrap_err();
+    let error = check(&EXPORTER, &[(b"\x1b\xff\n".into(), Vec::new())]).unwrap_err();
     assert!(error.chars().all(|c| !c.is_control()), "{error:?}");
 }
 
 #[test]
 fn a_lane_needs_all_its_conditions() {
-    let exporter = exporter();
+    let exporter = &*EXPORTER;
     let queue = |pages: &str, font: &str| {
-        let values = check(&exporter, &given(&[("title", "x"), ("pages", pages), ("font", font)])).unwrap();
-        lane(&exporter, &values).to_owned()
+        let values = check(exporter, &given(&[("title", "x"), ("pages", pages), ("font", font)])).unwrap();
+        lane(exporter, &values).to_owned()
     };
     assert_eq!(queue("20", "serif"), "express");
     assert_eq!(queue("-5", "serif"), "express");
@@ -111,15 +112,15 @@ fn a_lane_needs_all_its_conditions() {
 
 #[test]
 fn the_filename_ignores_what_does_not_change_the_file() {
-    let exporter = exporter();
-    let name = |pairs: &[(&str, &str)]| filename(&exporter, &check(&exporter, &given(pairs)).unwrap());
+    let exporter = &*EXPORTER;
+    let name = |pairs: &[(&str, &str)]| filename(exporter, &check(exporter, &given(pairs)).unwrap());
     assert_eq!(name(&[("title", "Candide"), ("lang", "fr"), ("font", "serif")]), "epub/Candide-fr-serif.epub");
     assert_eq!(name(&[("title", "Emma"), ("pages", "7")]), "epub/Emma-%-%.epub");
 }
 
 #[test]
 fn stored_parameters_are_checked_against_the_configuration_of_today() {
-    let read = |json: &str| Values::from_json(&exporter(), json);
+    let read = |json: &str| Values::from_json(&EXPORTER, json);
     assert_eq!(read(r#"{"title":"x","pages":101}"#).unwrap_err(), "parameter pages must be an integer from -5 to 100");
     assert_eq!(read(r#"{"title":"x","size":"a4"}"#).unwrap_err(), "epub has no parameter \"size\"");
     for wrong in ["", "[]", "{", r#"{"title":null}"#, r#"{"title":["x"]}"#] {
@@ -129,13 +130,13 @@ fn stored_parameters_are_checked_against_the_configuration_of_today() {
 
 proptest! {
     #[test]
-    fn what_is_stored_is_what_is_read(title in "[^\\p{Cc}]{0,2}", pages in -5i64..=100, font in "(serif|libertine|)") {
+    fn what_is_stored_is_what_is_read(title in "\\PC{0,2}", pages in -5i64..=100, font in "(serif|libertine|)") {
         let values = checked(&[("title", &title), ("pages", &pages.to_string()), ("font", &font)]).unwrap();
-        prop_assert_eq!(Values::from_json(&exporter(), &values.to_json()), Ok(values));
+        prop_assert_eq!(Values::from_json(&EXPORTER, &values.to_json()), Ok(values));
     }
 
     #[test]
     fn nothing_given_makes_it_fall_over(pairs in prop::collection::vec((any::<Vec<u8>>(), any::<Vec<u8>>()), 0..4)) {
-        let _ = check(&exporter(), &pairs);
+        let _ = check(&EXPORTER, &pairs);
     }
 }

@@ -9,9 +9,9 @@ use super::{
     words::{self, DURATION},
 };
 
-pub(super) const MINUTE: Duration = Duration::from_secs(60);
-pub(super) const HOUR: Duration = Duration::from_secs(3600);
-pub(super) const DAY: Duration = Duration::from_secs(86400);
+pub(super) const MINUTE: Duration = Duration::from_mins(1);
+pub(super) const HOUR: Duration = Duration::from_hours(1);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 const MOST: u32 = 1_000_000;
 
 impl Default for CacheRules {

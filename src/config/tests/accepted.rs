@@ -48,7 +48,7 @@ fn limits_may_grow_to_four_times_their_size() {
     let config = config(&format!("{BOOK}[exporter.epub.limits]\nmemory = \"3GB\"\ncpu = \"none\"\n"));
     let most = &config.exporters["epub"].limits_max;
     let Limits { timeout, memory, cpu, open_files, .. } = *most;
-    assert_eq!(timeout, Duration::from_secs(1200));
+    assert_eq!(timeout, Duration::from_mins(20));
     assert_eq!((memory, cpu, open_files), (Some(12_000_000_000), None, Some(1024)));
 }
 
@@ -91,8 +91,8 @@ fn an_exporter_takes_its_times_from_the_cache() {
     let top = "retry_max_delay = '9m'\n[cache]\nttl = 'none'\nstale = '1d'\n";
     let config = config(&format!("{top}{BOOK}"));
     let epub = &config.exporters["epub"];
-    assert_eq!((epub.ttl, epub.stale), (None, Duration::from_secs(86400)));
-    assert_eq!(epub.retry_max_delay, Duration::from_secs(540));
+    assert_eq!((epub.ttl, epub.stale), (None, Duration::from_hours(24)));
+    assert_eq!(epub.retry_max_delay, Duration::from_mins(9));
 }
 
 #[test]
