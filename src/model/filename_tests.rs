@@ -123,7 +123,7 @@ fn named(template: &str, [title, lang, font]: &[String; 3]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn different_parameters_never_give_one_name(template in template(), one in three(), two in three()) {

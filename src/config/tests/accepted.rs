@@ -101,3 +101,23 @@ fn retry_on_takes_outcomes_and_temporary() {
     let epub = &config.exporters["epub"];
     assert_eq!((&epub.retry_on[..], epub.retry_temporary), (&[Outcome::Exit, Outcome::NoOutput][..], false));
 }
+
+const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
+
+#[test]
+fn every_example_of_the_documentation_is_valid() {
+    let examples: Vec<_> = DOCUMENT.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(examples.len() >= 3);
+    for example in examples {
+        config(example);
+    }
+}
+
+#[test]
+fn every_key_is_documented() {
+    let is_key = |key: &&str| !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let keys = EVERYTHING.lines().filter_map(|line| line.split_once('=')).map(|(key, _)| key.trim()).filter(is_key);
+    for key in keys {
+        assert!(DOCUMENT.contains(&format!("`{key}`")), "{key} is not explained");
+    }
+}
