@@ -1,6 +1,6 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use super::deep_problems;
+use super::{deep_problems, warnings};
 use crate::config::load;
 
 /// The problems of a file whose exporter runs `program`, with `rest` behind it.
@@ -76,12 +76,23 @@ fn a_script_that_would_run_a_value_is_found() {
 }
 
 #[test]
-fn a_long_state_directory_and_missing_templates_are_named() {
+fn a_directory_of_templates_must_be_there() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pressroom.toml");
-    fs::write(&file, format!("state_dir = '/{}'\n[http]\ntemplates = 'pages'\n", "s".repeat(30))).unwrap();
-    let found = deep_problems(&load(&file).unwrap());
-    assert!(found[0].contains("pages does not exist") && found[1].contains("63 bytes"), "{found:?}");
-    fs::write(&file, format!("state_dir = '/{}'\n", "s".repeat(29))).unwrap();
-    assert_eq!(deep_problems(&load(&file).unwrap()), [""; 0]);
+    fs::write(&file, "[http]\ntemplates = 'pages'\n").unwrap();
+    assert!(deep_problems(&load(&file).unwrap())[0].ends_with("pages does not exist"));
+}
+
+#[test]
+fn a_long_state_directory_is_worth_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pressroom.toml");
+    let found = |length| {
+        fs::write(&file, format!("state_dir = '/{}'\n", "s".repeat(length))).unwrap();
+        let config = load(&file).unwrap();
+        assert_eq!(deep_problems(&config), [""; 0]);
+        warnings(&config)
+    };
+    assert_eq!(found(29), [""; 0]);
+    assert!(found(30)[0].contains("63 bytes"));
 }

@@ -1,8 +1,13 @@
 use std::{path::Path, time::Duration};
 
+use proptest::prelude::*;
+
 use super::{BOOK, config};
 use crate::{
-    config::types::{Condition, Exporter, Output},
+    config::{
+        choose, parse,
+        types::{Condition, Exporter, Output},
+    },
     model::{limits::Limits, status::Outcome},
 };
 
@@ -119,5 +124,40 @@ fn every_key_is_documented() {
     let keys = EVERYTHING.lines().filter_map(|line| line.split_once('=')).map(|(key, _)| key.trim()).filter(is_key);
     for key in keys {
         assert!(DOCUMENT.contains(&format!("`{key}`")), "{key} is not explained");
+    }
+}
+
+#[test]
+fn the_flag_wins_over_the_variable_and_the_variable_over_the_system() {
+    let variable = || Some("/v.toml".into());
+    assert_eq!(choose(Some(Path::new("/f.toml")), variable()), Path::new("/f.toml"));
+    assert_eq!(choose(None, variable()), Path::new("/v.toml"));
+    assert_eq!(choose(None, Some("".into())), Path::new("/etc/pressroom/pressroom.toml"));
+    assert_eq!(choose(Some(Path::new("f.toml")), None), std::env::current_dir().unwrap().join("f.toml"));
+}
+
+#[test]
+fn queues_that_say_nothing_fit_the_host() {
+    let config = config("[host]\nmax_running = 2\n[queue.a]\n[queue.b]\nmax_running = 3\n");
+    let most: Vec<_> = config.queues.iter().map(|(name, queue)| (&**name, queue.max_running)).collect();
+    assert_eq!(most, [("a", 2), ("b", 3), ("default", 2)]);
+}
+
+#[test]
+fn files_from_other_editors_are_read() {
+    let text = format!("\u{feff}{}", BOOK.replace('\n', "\r\n"));
+    assert!(config(&text).exporters.contains_key("epub"));
+}
+
+proptest! {
+    /// A line is lost or damaged in the editor: there is an answer, whatever it is.
+    #[test]
+    fn no_damage_makes_it_fall_over(line in 0usize..97, at in 0usize..80, damage in "(|.|[\\]\\[{}=\"'.é-]{1,3}|\\.\\.)") {
+        let mut lines: Vec<_> = EVERYTHING.lines().map(str::to_owned).collect();
+        let length = lines[line].len();
+        lines[line].replace_range(at.min(length)..(at + 1).min(length), &damage);
+        if let Err(error) = parse(Path::new("/p.toml"), &lines.join("\n")) {
+            prop_assert!(error.problems.iter().all(|problem| problem.line > 0 && problem.column > 0));
+        }
     }
 }
