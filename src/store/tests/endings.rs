@@ -98,7 +98,7 @@ fn a_final_failure_says_how_it_ended() {
 fn a_retry_runs_under_its_own_limits_and_perhaps_in_another_queue() {
     let mut base = Base::new();
     let claim = base.started("Emma");
-    let more = Limits { timeout: Duration::from_secs(600), ..limits() };
+    let more = Limits { timeout: Duration::from_mins(10), ..limits() };
     let retry = Retry { limits: Some(&more), queue: "slow", ..again() };
     assert!(base.tx(|tx| tx.finish_retry(&claim, &ended(Outcome::Timeout), &retry)));
     let job = base.job("Emma");

@@ -65,7 +65,7 @@ fn failures_are_reported_once() {
     assert_eq!((names(&found), base.store.view().unreported_count().unwrap()), (vec!["a", "b"], 3));
     base.tx(|tx| tx.set_reported(&[found[0].id, found[1].id]));
     assert_eq!(names(&base.store.view().unreported(9).unwrap()), ["c"]);
-    base.tx(|tx| tx.set_all_reported());
+    base.tx(|tx| Tx::set_all_reported(tx));
     assert_eq!(base.store.view().unreported_count().unwrap(), 0);
 
     let job = base.job("a");
@@ -128,7 +128,7 @@ fn history_answers_by_file_by_exporter_and_by_time() {
     assert_eq!(view.latest_ok(&file("a")).unwrap().unwrap().id, new.attempt, "whatever the clock did");
     let all: Vec<_> = view.attempts_of(&file("a"), 9).unwrap().into_iter().map(|attempt| attempt.id).collect();
     assert_eq!(all, [failed.attempt, new.attempt, old.attempt]);
-    assert_eq!(view.ok_durations("epub", 9).unwrap(), [Duration::from_secs(60); 2]);
+    assert_eq!(view.ok_durations("epub", 9).unwrap(), [Duration::from_mins(1); 2]);
     assert_eq!(view.outcomes_since(NOON).unwrap(), [(Outcome::Exit, 1), (Outcome::Ok, 1)]);
 }
 

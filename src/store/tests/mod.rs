@@ -117,10 +117,10 @@ fn wish(name: &str) -> NewJob {
 
 fn limits() -> Limits {
     Limits {
-        timeout: Duration::from_secs(300),
+        timeout: Duration::from_mins(5),
         kill_after: Duration::from_secs(5),
         memory: Some(2 << 30),
-        cpu: Some(Duration::from_secs(240)),
+        cpu: Some(Duration::from_mins(4)),
         file_size: None,
         work_size: None,
         open_files: Some(1024),
@@ -131,7 +131,7 @@ fn limits() -> Limits {
 }
 
 fn ended(outcome: Outcome) -> Record {
-    Record::bare(outcome, NOON.plus_ms(MINUTE), Duration::from_secs(60))
+    Record::bare(outcome, NOON.plus_ms(MINUTE), Duration::from_mins(1))
 }
 
 fn again() -> Retry<'static> {
