@@ -20,6 +20,7 @@ CREATE TABLE job (
     priority      INTEGER NOT NULL DEFAULT 0 CHECK (priority BETWEEN -10 AND 10), -- higher is sooner
     client        TEXT,                              -- who asked first: a keyed hash, or the name from the command line
     source        TEXT,                              -- the filename of the job that this one is made from
+    source_after  INTEGER,                           -- and its making must have begun then or later
     status        INTEGER NOT NULL DEFAULT 0 CHECK (status IN (0, 1, 2, 3)),
                                                      -- queued, started, failed_timeout, failed_unknown
     waits         INTEGER NOT NULL DEFAULT 0 CHECK (waits IN (0, 1, 2)),

@@ -1,7 +1,51 @@
 //! Entry point: parse, run one command, turn its failure into an exit code.
 
+mod cache;
+mod cli;
+mod commands;
 mod config;
+mod exit;
+mod logging;
 mod model;
+mod process;
+mod site;
 mod store;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::{
+    cli::{Cli, Command},
+    exit::{Exit, Failure},
+};
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|info| eprintln!("pressroom: this is a fault in pressroom: {info}")));
+    let Ok(result) = std::panic::catch_unwind(start) else {
+        return Exit::Io.into();
+    };
+    let Err(Failure { exit, error }) = result else {
+        return ExitCode::SUCCESS;
+    };
+    if let Some(error) = error {
+        eprintln!("pressroom: {error:#}");
+    }
+    exit.into()
+}
+
+fn start() -> Result<(), Failure> {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return commands::usage::answer(&error),
+    };
+    logging::start(&cli.global);
+    let global = &cli.global;
+    match &cli.command {
+        Command::Request(args) => commands::request::run(global, args),
+        Command::Tick(args) => commands::tick::run(global, args),
+        Command::Run(args) => commands::run::run(global, args),
+        Command::Try(args) => commands::trial::run(global, args),
+        Command::Check(args) => commands::check::run(global, args),
+    }
+}

@@ -1,5 +1,148 @@
-//! `pressroom.toml`: from text to a checked `Config`. Everything in it has been looked at once; nothing is looked up again later.
+//! `pressroom.toml`: from text to a checked `Config`. Everything in it has been looked at once; nothing is looked up
+//! again later.
+//!
+//! `load` is part of every request, so it reads one file and nothing else: no pattern is compiled and no program
+//! looked for. That is left to `deep_problems`.
 
+pub mod command;
+mod crosscheck;
+mod deep;
+mod exporter;
+mod getters;
+mod http;
+mod lane_rules;
+mod limits;
+mod nearest;
+mod param_rules;
+pub mod params;
+mod problem;
+mod schedule;
+mod sections;
+mod sheet;
+mod sources;
+#[cfg(test)]
+mod tests;
 pub mod types;
+mod values;
+mod words;
 
-pub use types::*;
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use toml::de::{DeTable, DeValue};
+
+pub use self::{
+    deep::deep_problems,
+    problem::{ConfigError, Problem},
+    types::*,
+};
+use self::{
+    exporter::Around,
+    sheet::{Sheet, Table},
+};
+
+const STATE_DIR: &str = "/var/lib/pressroom";
+const DATABASE: &str = "queue/pressroom.db";
+
+/// The configuration file to read: that of `--config`, else `$PRESSROOM_CONFIG`, else the system's.
+pub fn locate(flag: Option<&Path>) -> PathBuf {
+    let named = flag
+        .map(Path::to_owned)
+        .or_else(|| std::env::var_os("PRESSROOM_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from));
+    let path = named.unwrap_or_else(|| PathBuf::from("/etc/pressroom/pressroom.toml"));
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+/// Reads and checks a configuration file.
+///
+/// # Errors
+/// Every problem of the file at once, each with its line and column.
+pub fn load(path: &Path) -> Result<Config, ConfigError> {
+    let file = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let bytes = fs::read(&file).map_err(|error| ConfigError::unread(&file, unreadable(&error)))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => parse(&file, text),
+        Err(error) => {
+            let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            Err(ConfigError::new(&file, &good, vec![(good.len(), "this is not valid UTF-8".to_owned())]))
+        }
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file; name one by --config or PRESSROOM_CONFIG".to_owned(),
+        _ => format!("cannot read the configuration: {error}"),
+    }
+}
+
+fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
+    let (root, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        let place = |error: &toml::de::Error| (error.span().map_or(0, |span| span.start), error.message().to_owned());
+        return Err(ConfigError::new(file, text, errors.iter().map(place).collect()));
+    }
+    let sheet = Sheet::new(root.get_ref());
+    let config = read(file, &sheet);
+    let found = sheet.found.into_inner();
+    if found.is_empty() { Ok(config) } else { Err(ConfigError::new(file, text, found)) }
+}
+
+fn read(file: &Path, sheet: &Sheet<'_>) -> Config {
+    let dir = file.parent().unwrap_or(Path::new("/"));
+    let top = sheet.top();
+    let state_dir = absolute(dir, &top.text("state_dir").unwrap_or_else(|| STATE_DIR.to_owned()));
+    let cache = sections::cache(&top);
+    let exporters = exporters(&top, dir, &cache, sheet);
+    let config = Config {
+        file: file.to_owned(),
+        database: database(&top, &state_dir),
+        state_dir,
+        host: sections::host(&top),
+        queues: queues(&top, &exporters),
+        http: http::read(&top, dir),
+        schedules: schedule::read(&top, &exporters),
+        notify: sections::notify(&top, dir),
+        status: sections::status(&top),
+        history: sections::history(&top),
+        cache,
+        exporters,
+    };
+    for exporter in config.exporters.values() {
+        crosscheck::exporter(exporter, &config.queues, sheet);
+    }
+    top.done();
+    config
+}
+
+fn exporters(top: &Table<'_>, dir: &Path, cache: &CacheRules, sheet: &Sheet<'_>) -> BTreeMap<String, Exporter> {
+    let around = Around { dir, cache, retry_max_delay: sections::retry_max_delay(top, sections::HOUR) };
+    let read = |(name, table): (&str, Table<'_>)| (name.to_owned(), exporter::read(name, table, &around));
+    let mut exporters = top.named("exporter").into_iter().map(read).collect();
+    sources::settle(&mut exporters, sheet);
+    exporters
+}
+
+/// A task that names no queue has one of its own, in which nothing runs at the same time.
+fn queues(top: &Table<'_>, exporters: &BTreeMap<String, Exporter>) -> BTreeMap<String, QueueRules> {
+    let mut queues = sections::queues(top);
+    for task in exporters.values().filter(|one| one.is_task() && one.queue == one.name) {
+        queues.entry(task.name.clone()).or_insert(QueueRules { max_running: 1, ..QueueRules::default() });
+    }
+    queues
+}
+
+fn database(top: &Table<'_>, state_dir: &Path) -> PathBuf {
+    let path = |value: &DeValue<'_>| words::text(value).filter(|text| !text.contains("://")).map(str::to_owned);
+    let what = "a path; PostgreSQL is not available yet";
+    absolute(state_dir, &top.read("database", what, path).unwrap_or_else(|| DATABASE.to_owned()))
+}
+
+/// `path` as seen from `dir`, without `.` and doubled slashes.
+fn absolute(dir: &Path, path: &str) -> PathBuf {
+    let joined = dir.join(path);
+    std::path::absolute(&joined).unwrap_or(joined)
+}

@@ -38,6 +38,8 @@ pub struct Job {
     pub cancel: bool,
     /// The filename of the source that it is made from.
     pub source: Option<String>,
+    /// The source's making must have begun then or later.
+    pub source_after: Option<Stamp>,
     /// It waits for its source to be made.
     pub waits_for_source: bool,
 }

@@ -33,6 +33,24 @@ pub struct Limits {
     pub processes: Option<u64>,
 }
 
+impl Limits {
+    /// No limit at all, for the record of an attempt that was never started.
+    pub const fn none() -> Self {
+        Self {
+            timeout: Duration::ZERO,
+            kill_after: Duration::ZERO,
+            memory: None,
+            cpu: None,
+            file_size: None,
+            work_size: None,
+            open_files: None,
+            data: None,
+            address_space: None,
+            processes: None,
+        }
+    }
+}
+
 mod seconds {
     use std::time::Duration;
 

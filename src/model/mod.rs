@@ -2,7 +2,14 @@
 
 pub mod answer;
 pub mod attempt;
+pub mod breaker;
 pub mod clock;
+pub mod filename;
 pub mod job;
 pub mod limits;
+pub mod moment;
+pub mod point;
+pub mod policy;
+pub mod retry;
 pub mod status;
+pub mod template;

@@ -8,7 +8,7 @@ use super::{
     Result, View,
     rows::{self, Count, Millis},
 };
-use crate::model::{attempt::Attempt, clock::Stamp, status::Outcome};
+use crate::model::{attempt::Attempt, breaker::FirstAttempt, clock::Stamp, status::Outcome};
 
 pub(super) const ATTEMPT: &str = "SELECT * FROM attempt WHERE id = ?";
 
@@ -31,15 +31,6 @@ pub(super) const OK_DURATIONS: &str = "
 
 pub(super) const OUTCOMES_SINCE: &str = "
     SELECT result, count(*) FROM attempt WHERE ended >= ? GROUP BY result ORDER BY result";
-
-/// What the breaker needs of the first attempt at one file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FirstAttempt {
-    pub filename: String,
-    pub outcome: Outcome,
-    pub exit_code: Option<i32>,
-    pub ended: Stamp,
-}
 
 impl View<'_> {
     pub fn attempt(&self, id: &str) -> Result<Option<Attempt>> {

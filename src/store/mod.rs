@@ -27,7 +27,6 @@ mod tests;
 
 pub use error::StoreError;
 pub use finishing::Retry;
-pub use history::FirstAttempt;
 pub use queueing::NewJob;
 pub use settings::{Mode, QueueState, ScheduleState, TickMark};
 

@@ -7,9 +7,9 @@ use super::{Result, StoreError, Tx, rows};
 use crate::model::{clock::Stamp, job::Job, status::Outcome};
 
 pub(super) const INSERT: &str = "
-    INSERT INTO job (filename, exporter, params, queue, priority, client, source, waits, rank,
+    INSERT INTO job (filename, exporter, params, queue, priority, client, source, source_after, waits, rank,
                      submitted, run_after, queued_since, last_asked)
-    VALUES (:filename, :exporter, :params, :queue, :priority, :client, :source,
+    VALUES (:filename, :exporter, :params, :queue, :priority, :client, :source, :source_after,
             CASE WHEN :for_source THEN 2 ELSE :run_after > :now END,
             :now / 600000 - :priority
                 + coalesce((SELECT min(pending, 1000) FROM client WHERE queue = :queue AND client = :client), 0),
@@ -19,7 +19,7 @@ pub(super) const INSERT: &str = "
 pub(super) const REQUEUE: &str = "
     UPDATE job
        SET exporter = :exporter, params = :params, queue = :queue, priority = :priority, client = :client,
-           source = :source, status = 0, waits = CASE WHEN :for_source THEN 2 ELSE :run_after > :now END,
+           source = :source, source_after = :source_after, status = 0, waits = CASE WHEN :for_source THEN 2 ELSE :run_after > :now END,
            rank = :now / 600000 - :priority
                 + coalesce((SELECT min(pending, 1000) FROM client WHERE queue = :queue AND client = :client), 0),
            submitted = :now, run_after = :run_after, queued_since = max(:now, :run_after), last_asked = :now,
@@ -58,7 +58,7 @@ macro_rules! wish {
     ($new:expr $(, $name:literal: $value:expr)*) => {
         named_params! {
             ":filename": $new.filename, ":exporter": $new.exporter, ":params": $new.params, ":queue": $new.queue,
-            ":priority": $new.priority, ":client": $new.client, ":source": $new.source, ":now": $new.now,
+            ":priority": $new.priority, ":client": $new.client, ":source": $new.source, ":source_after": $new.source_after, ":now": $new.now,
             ":run_after": $new.run_after, ":for_source": $new.waits_for_source $(, $name: $value)*
         }
     };
@@ -81,6 +81,8 @@ pub struct NewJob {
     pub run_after: Stamp,
     /// The filename of the source that it is made from.
     pub source: Option<String>,
+    /// The source's making must have begun then or later.
+    pub source_after: Option<Stamp>,
     /// The source has to be made first; see [`Tx::source_ready`].
     pub waits_for_source: bool,
 }

@@ -67,6 +67,7 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         again: row.get("again")?,
         cancel: row.get("cancel")?,
         source: row.get("source")?,
+        source_after: row.get("source_after")?,
         waits_for_source: row.get::<_, i64>("waits")? == 2,
     })
 }

@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::{Result, View, rows};
-use crate::model::{job::Job, limits::Limits};
+use crate::model::{attempt::Claim, job::Job, limits::Limits, status::Status};
 
 pub(super) const JOB: &str = "SELECT * FROM job WHERE filename = ?";
 
@@ -42,6 +42,31 @@ impl View<'_> {
     /// The job whose running or last attempt this is.
     pub fn job_by_attempt(&self, attempt: &str) -> Result<Option<Job>> {
         self.one(JOB_BY_ATTEMPT, params![attempt], rows::job)
+    }
+
+    /// The claim of a running attempt. `None`: it has ended.
+    pub fn claim_of(&self, attempt: &str) -> Result<Option<Claim>> {
+        let job = self.job_by_attempt(attempt)?.filter(|job| job.status == Status::Started);
+        let Some((job, attempt)) = job.zip(self.attempt(attempt)?) else { return Ok(None) };
+        Ok(Some(Claim {
+            job: job.id,
+            attempt: attempt.id,
+            filename: job.filename,
+            exporter: job.exporter,
+            params: job.params,
+            queue: job.queue,
+            number: job.attempts,
+            submitted: job.submitted,
+            started: attempt.started,
+            limits: attempt.limits,
+            source: job.source,
+            client: job.client,
+        }))
+    }
+
+    /// Whether a started job names this attempt.
+    pub fn is_started(&self, attempt: &str) -> Result<bool> {
+        Ok(self.job_by_attempt(attempt)?.is_some_and(|job| job.status == Status::Started))
     }
 
     /// Jobs whose filename begins so, in the order of their names; at most `limit`.

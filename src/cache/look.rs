@@ -1,0 +1,75 @@
+//! Looking a file up: what a hit costs.
+
+use std::{
+    fs::{self, File, Metadata, OpenOptions},
+    io::{self, ErrorKind},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::PathBuf,
+};
+
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+
+use super::{Cache, Entry, prune::made};
+use crate::model::clock::Stamp;
+
+/// A finished file as it was when somebody looked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cached {
+    pub path: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    /// Its modification time: the moment it was made.
+    pub made: Stamp,
+    /// The same in nanoseconds, to tell two files apart.
+    pub mtime_ns: i128,
+    pub inode: u64,
+    pub device: u64,
+}
+
+impl Cached {
+    fn of(path: PathBuf, about: &Metadata) -> Self {
+        let mtime_ns = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
+        let made = made(mtime_ns);
+        Self { path, size: about.size(), made, mtime_ns, inode: about.ino(), device: about.dev() }
+    }
+}
+
+impl Cache {
+    /// The file of this name, without opening it. `None`: it is not there, or is no regular file.
+    pub fn look(&self, filename: &str) -> io::Result<Option<Cached>> {
+        let path = self.path(filename);
+        let about = absent_is_none(fs::symlink_metadata(&path))?;
+        Ok(about.filter(Metadata::is_file).map(|about| Cached::of(path, &about)))
+    }
+
+    /// The file of this name, opened: what is told about it stays true while it is read, whatever prune does.
+    pub fn open(&self, filename: &str) -> io::Result<Option<(File, Cached)>> {
+        let path = self.path(filename);
+        let opened = OpenOptions::new().read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(&path);
+        let Some(file) = absent_is_none(opened)? else { return Ok(None) };
+        let about = file.metadata()?;
+        Ok(about.is_file().then(|| (file, Cached::of(path, &about))))
+    }
+
+    /// The file of this name as prune sees it.
+    pub fn entry(&self, filename: &str) -> io::Result<Option<Entry>> {
+        Ok(self.look(filename)?.map(|cached| Entry {
+            filename: filename.to_owned(),
+            size: cached.size,
+            made: cached.made,
+            mtime_ns: cached.mtime_ns,
+            inode: cached.inode,
+            device: cached.device,
+        }))
+    }
+}
+
+/// A link where a file should be, and a FIFO without a reader, count as absent too.
+fn absent_is_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) if error.raw_os_error() == Some(nix::libc::ELOOP) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

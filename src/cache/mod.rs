@@ -1,0 +1,46 @@
+//! The cache: finished files below `cache/<exporter>/`, looked up, published and pruned.
+//!
+//! A name here is either whole or absent: a file is completed elsewhere and renamed into place. Nothing below is
+//! reached through a symbolic link, and only regular files count.
+
+mod accept;
+mod grammar;
+mod look;
+mod name;
+mod output;
+mod prune;
+mod publish;
+mod scan;
+
+use std::path::{Path, PathBuf};
+
+pub use accept::{Refusal, accept};
+pub use look::Cached;
+pub use prune::{Entry, choose};
+pub use publish::{Prepared, prepare};
+pub use scan::Temp;
+
+/// The cache of one state directory.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    dir: PathBuf,
+}
+
+impl Cache {
+    /// `dir` is `cache/` of the state directory.
+    pub const fn new(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Where the file of this name lies once it is made. `filename` is `<exporter>/<name>`.
+    pub fn path(&self, filename: &str) -> PathBuf {
+        self.dir.join(filename)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Pruning: what is there, what goes, and taking it away.
+//!
+//! The caller removes inside a short transaction, leaving out every name that the queue still needs.
+
+use std::{
+    ffi::OsStr,
+    io,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use nix::sys::{
+    stat::{UtimensatFlags, utimensat},
+    time::TimeSpec,
+};
+
+use super::{Cache, name};
+use crate::{
+    model::{
+        clock::Stamp,
+        policy::{Aged, deletable, prune_choice},
+    },
+    site::dir::{About, Dir},
+};
+
+/// A finished file that a scan found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub filename: String,
+    /// Bytes.
+    pub size: u64,
+    pub made: Stamp,
+    pub mtime_ns: i128,
+    pub inode: u64,
+    pub device: u64,
+}
+
+impl Entry {
+    pub(super) fn of(filename: String, about: &About) -> Self {
+        Self {
+            filename,
+            size: about.size,
+            made: made(about.mtime_ns),
+            mtime_ns: about.mtime_ns,
+            inode: about.inode,
+            device: about.device,
+        }
+    }
+
+    pub fn exporter(&self) -> &str {
+        self.filename.split_once('/').map_or(self.filename.as_str(), |(exporter, _)| exporter)
+    }
+
+    fn is(&self, about: &About) -> bool {
+        about.is_file() && (about.inode, about.device, about.mtime_ns) == (self.inode, self.device, self.mtime_ns)
+    }
+}
+
+/// A file's modification time in whole milliseconds.
+pub(super) fn made(mtime_ns: i128) -> Stamp {
+    Stamp(i64::try_from(mtime_ns.div_euclid(1_000_000)).unwrap_or(i64::MAX))
+}
+
+/// The entries that go, expired ones first, then the oldest until the rest fits into `max_size` bytes; none that is
+/// younger than `grace` goes for its size. `rules` gives an exporter's ttl and stale.
+pub fn choose(
+    entries: &[Entry],
+    rules: impl Fn(&str) -> (Option<Duration>, Duration),
+    grace: Duration,
+    max_size: u64,
+    now: Stamp,
+) -> Vec<Entry> {
+    let aged = |entry: &Entry| {
+        let (ttl, stale) = rules(entry.exporter());
+        let deletable = deletable(entry.made, now, ttl, stale, grace);
+        Aged { made: entry.made, size: entry.size, deletable }
+    };
+    let files: Vec<_> = entries.iter().map(aged).collect();
+    prune_choice(&files, grace, max_size, now).into_iter().map(|place| entries[place].clone()).collect()
+}
+
+impl Cache {
+    /// Sets files from more than a minute ahead back to `now`, in the cache and in `entries`; tells how many.
+    pub fn heal_future(&self, entries: &mut [Entry], now: Stamp, problems: &mut Vec<String>) -> usize {
+        let latest = now.plus(Duration::from_secs(60));
+        let mut healed = 0;
+        for entry in entries.iter_mut().filter(|entry| entry.made > latest) {
+            match self.set_back(entry, now) {
+                Ok(true) => healed += 1,
+                Ok(false) => {}
+                Err(error) => problems.push(format!("cannot set the time of {}: {error}", entry.filename)),
+            }
+        }
+        healed
+    }
+
+    fn set_back(&self, entry: &mut Entry, now: Stamp) -> io::Result<bool> {
+        let Some((dir, name)) = self.find(entry)? else { return Ok(false) };
+        set_time(&dir, name, now)?;
+        if let Some(about) = dir.about(name)? {
+            *entry = Entry::of(entry.filename.clone(), &about);
+        }
+        Ok(true)
+    }
+
+    /// Unlinks the entry if it is still the file that was scanned. `false`: it has gone, or was replaced.
+    pub fn remove(&self, entry: &Entry) -> io::Result<bool> {
+        self.find(entry)?.map_or(Ok(false), |(dir, name)| dir.unlink(name))
+    }
+
+    /// The directory and name of an entry, if what lies there is still the same file.
+    fn find<'a>(&self, entry: &'a Entry) -> io::Result<Option<(Dir, &'a OsStr)>> {
+        let (exporter, name) = name::split(&entry.filename)?;
+        let Some(dir) = self.exporter_dir(exporter)? else { return Ok(None) };
+        let same = dir.about(name)?.is_some_and(|about| entry.is(&about));
+        Ok(same.then_some((dir, name)))
+    }
+
+    /// Sets the time at which the file was made. `false`: there is no such file.
+    pub fn age(&self, filename: &str, to: Stamp) -> io::Result<bool> {
+        let (exporter, name) = name::split(filename)?;
+        let Some(dir) = self.exporter_dir(exporter)? else { return Ok(false) };
+        if !dir.about(name)?.is_some_and(|about| about.is_file()) {
+            return Ok(false);
+        }
+        set_time(&dir, name, to)?;
+        Ok(true)
+    }
+}
+
+fn set_time(dir: &Dir, name: &OsStr, to: Stamp) -> io::Result<()> {
+    let time = TimeSpec::from(to.system_time().duration_since(UNIX_EPOCH).unwrap_or_default());
+    Ok(utimensat(dir, name, &time, &time, UtimensatFlags::NoFollowSymlink)?)
+}

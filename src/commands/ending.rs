@@ -1,0 +1,107 @@
+//! How an attempt is closed, whoever closes it: its run, or a tick that found the run dead.
+
+use crate::{
+    config::{Config, Exporter},
+    model::{
+        attempt::{Claim, Record},
+        clock::Stamp,
+        limits::Limits,
+        retry::{self, Rules},
+        status::Outcome,
+    },
+    store::{Retry, Tx},
+};
+
+/// What ended an attempt, and whether it was the size of the work directory.
+pub struct Ended<'a> {
+    pub claim: &'a Claim,
+    pub record: &'a Record,
+    pub over_work_size: bool,
+}
+
+impl<'a> Ended<'a> {
+    pub const fn new(claim: &'a Claim, record: &'a Record) -> Self {
+        Self { claim, record, over_work_size: false }
+    }
+
+    /// Closes it in one transaction. `false`: somebody else ended it; touch nothing more (invariant 3).
+    pub fn close(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
+        let Self { claim, record, .. } = self;
+        let ours = match record.outcome {
+            Outcome::Ok => tx.finish_ok(claim, record)?,
+            Outcome::Cancelled => tx.finish_cancelled(claim, record)?,
+            Outcome::Shutdown => tx.finish_returned(claim, record)?,
+            _ => self.close_failure(tx, config)?,
+        };
+        if ours {
+            self.tell_dependents(tx)?;
+            let (job, attempt, filename) = (claim.job, &claim.attempt, &claim.filename);
+            tracing::info!(job, attempt, filename, result = record.outcome.name(), "ended");
+        }
+        Ok(ours)
+    }
+
+    fn close_failure(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
+        let Self { claim, record, .. } = self;
+        let exporter = config.exporters.get(&claim.exporter);
+        match exporter.filter(|exporter| self.runs_again(exporter)) {
+            Some(exporter) => {
+                let run_after = record.ended.plus(self.delay(exporter));
+                let limits = self.next_limits(exporter);
+                let retry = Retry { run_after, limits: Some(&limits), queue: &self.next_queue(exporter) };
+                Ok(tx.finish_retry(claim, record, &retry)?)
+            }
+            None => Ok(tx.finish_failed(claim, record, Stamp::now())?),
+        }
+    }
+
+    fn runs_again(&self, exporter: &Exporter) -> bool {
+        retry::runs_again(&rules(exporter), self.record.outcome, self.record.exit_code, self.claim.number)
+    }
+
+    fn delay(&self, exporter: &Exporter) -> std::time::Duration {
+        let chance = blake3::hash(self.claim.attempt.as_bytes()).as_bytes()[0];
+        retry::delay(&rules(exporter), self.claim.number, chance)
+    }
+
+    fn next_limits(&self, exporter: &Exporter) -> Limits {
+        let most = &exporter.limits_max;
+        retry::escalate(&self.claim.limits, most, self.record.outcome, self.over_work_size, exporter.escalate)
+    }
+
+    /// A job that was too big for its lane goes on in the exporter's own queue.
+    fn next_queue(&self, exporter: &Exporter) -> String {
+        match self.record.outcome {
+            Outcome::Timeout | Outcome::Cpu => exporter.queue.clone(),
+            _ => self.claim.queue.clone(),
+        }
+    }
+
+    /// Jobs that wait for this file go on, or fail with it.
+    fn tell_dependents(&self, tx: &Tx) -> anyhow::Result<()> {
+        let Self { claim, record, .. } = self;
+        if record.outcome == Outcome::Ok {
+            tx.source_ready(&claim.filename, record.ended)?;
+            return Ok(());
+        }
+        let still_comes = tx.job(&claim.filename)?.is_some_and(|job| !job.status.is_failed());
+        if still_comes {
+            return Ok(());
+        }
+        let message = record.message.as_deref().unwrap_or("the file that it is made from could not be made");
+        for waiting in tx.waiting_for(&claim.filename)? {
+            tx.fail_queued(&waiting, record.outcome, Some(message), Stamp::now())?;
+        }
+        Ok(())
+    }
+}
+
+fn rules(exporter: &Exporter) -> Rules<'_> {
+    Rules {
+        max_attempts: exporter.max_attempts,
+        retry_on: &exporter.retry_on,
+        temporary: exporter.retry_temporary,
+        delay: exporter.retry_delay,
+        max_delay: exporter.retry_max_delay,
+    }
+}

@@ -1,0 +1,98 @@
+//! One ask for one file: the words of the command line or of a query, checked against the configuration.
+
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+};
+
+use super::chain;
+use crate::{
+    cli::RequestArgs,
+    config::{
+        Config, Exporter,
+        params::{self, Values},
+    },
+    exit::{Exit, Failure},
+    model::{
+        answer::{Answer, State},
+        clock::Stamp,
+        moment,
+    },
+};
+
+/// How far ahead `--after` may lie: clocks of a web tier and of this host differ a little.
+const AHEAD_MS: i64 = 5_000;
+
+/// A request whose values have been checked.
+pub struct Ask<'a> {
+    pub exporter: &'a Exporter,
+    pub values: Values,
+    pub filename: String,
+    pub client: Option<String>,
+    pub priority: i64,
+    /// Only an attempt that started at or after this moment counts.
+    pub after: Option<Stamp>,
+    pub not_before: Option<Stamp>,
+    pub no_enqueue: bool,
+}
+
+impl<'a> Ask<'a> {
+    /// The inner `Err` is the answer to a request that names what does not exist or does not fit.
+    pub fn read(config: &'a Config, args: &RequestArgs) -> Result<Result<Self, Answer>, Failure> {
+        let after = args.after.as_deref().map(moment::parse_rounded_up).transpose().map_err(usage)?;
+        let exact = args.after.as_deref().map(moment::parse).transpose().map_err(usage)?;
+        let not_before = args.not_before.as_deref().map(moment::parse).transpose().map_err(usage)?;
+        let pairs = args.values.iter().map(|word| pair(word)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
+        if exact.is_some_and(|exact| exact > Stamp::now().plus_ms(AHEAD_MS)) {
+            return Ok(Err(Answer::because(State::Invalid, "the time given with --after lies ahead")));
+        }
+        let checked = Self::check(config, args.exporter.as_bytes(), &pairs);
+        Ok(checked.map(|ask| Self {
+            client: args.client.clone(),
+            priority: args.priority,
+            after,
+            not_before,
+            no_enqueue: args.no_enqueue,
+            ..ask
+        }))
+    }
+
+    /// An ask with nothing but an exporter and its values.
+    pub fn check(config: &'a Config, exporter: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<Self, Answer> {
+        let name = String::from_utf8_lossy(exporter);
+        let exporter = config.exporters.get(name.as_ref()).ok_or_else(|| {
+            Answer::because(State::Unknown, format!("there is no exporter \"{}\"", name.escape_debug()))
+        })?;
+        let invalid = |reason| Answer::because(State::Invalid, reason);
+        let values = params::check(exporter, pairs).map_err(invalid)?;
+        check_sources(config, exporter, &values).map_err(invalid)?;
+        Ok(Self::of(exporter, values))
+    }
+
+    /// An ask with values that were checked already.
+    pub fn of(exporter: &'a Exporter, values: Values) -> Self {
+        let filename = params::filename(exporter, &values);
+        let (client, after, not_before) = (None, None, None);
+        Self { exporter, values, filename, client, priority: 0, after, not_before, no_enqueue: false }
+    }
+}
+
+/// A derived file's values have to suit the source that it is made from, too.
+fn check_sources(config: &Config, exporter: &Exporter, values: &Values) -> Result<(), String> {
+    let source = exporter.source.as_ref().and_then(|source| config.exporters.get(source));
+    let Some(source) = source else { return Ok(()) };
+    check_sources(config, source, &chain::source_values(source, values)?)
+}
+
+fn usage(sentence: String) -> Failure {
+    Failure::because(Exit::Usage, sentence)
+}
+
+/// `NAME=VALUE` as bytes.
+pub fn pair(word: &OsStr) -> Result<(Vec<u8>, Vec<u8>), String> {
+    let bytes = word.as_bytes();
+    let Some(at) = bytes.iter().position(|byte| *byte == b'=') else {
+        return Err(format!("\"{}\" is not a parameter; write NAME=VALUE", word.display().to_string().escape_debug()));
+    };
+    Ok((bytes[..at].to_vec(), bytes[at + 1..].to_vec()))
+}

@@ -1,0 +1,53 @@
+//! `pressroom request`: a fresh file first, then the job's row, then exactly one new row.
+//!
+//! It never forks and never runs an exporter: it may be running inside a web server's worker.
+
+mod admit;
+mod ask;
+mod chain;
+mod estimate;
+mod pipeline;
+pub mod say;
+mod wait;
+
+pub use admit::{breaker_of, disk_is_low};
+pub use ask::{Ask, pair};
+pub use chain::{SourceState, renew_source, source_of};
+pub use pipeline::answer;
+
+use super::world::World;
+use crate::{
+    cli::{Format, Global, RequestArgs},
+    exit::Failure,
+    model::answer::Answer,
+};
+
+/// Answers one request on stdout, with the exit code of its state.
+pub fn run(global: &Global, args: &RequestArgs) -> Result<(), Failure> {
+    match find_answer(global, args) {
+        Ok(answer) => say::out(&answer, args.format),
+        Err(failure) => Err(say::failure(failure, args.format)),
+    }
+}
+
+fn find_answer(global: &Global, args: &RequestArgs) -> Result<Answer, Failure> {
+    let world = World::load(global)?;
+    let ask = match Ask::read(&world.config, args)? {
+        Ok(ask) => ask,
+        Err(refused) => return Ok(refused),
+    };
+    let first = answer(&world, &ask)?;
+    warn(&first, args.format);
+    match args.wait {
+        Some(limit) => wait::until_settled(&world, &ask, first, limit),
+        None => Ok(first),
+    }
+}
+
+/// What delays a queued job is said on stderr as well, for callers that read only the state.
+fn warn(answer: &Answer, format: Format) {
+    use crate::model::answer::State::Queued;
+    if let (Queued, Format::Text, Some(reason)) = (answer.state, format, &answer.reason) {
+        eprintln!("pressroom: {reason}");
+    }
+}

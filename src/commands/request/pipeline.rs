@@ -1,0 +1,201 @@
+//! File first, row second, one new row third. Polls are plain reads; whoever has to write looks at both again (invariant 1).
+
+use super::{Ask, admit, chain, estimate};
+use crate::{
+    cache::Cached,
+    commands::world::World,
+    exit::Failure,
+    model::{
+        answer::{Answer, State},
+        clock::Stamp,
+        job::Job,
+        point,
+        policy::{Freshness, freshness},
+        status::Status,
+    },
+    store::{StoreError, Tx, View},
+};
+
+/// The answer to one ask, and one row queued for it if that is what is missing.
+pub fn answer(world: &World, ask: &Ask) -> Result<Answer, Failure> {
+    let now = Stamp::now();
+    let cached = look(world, ask)?;
+    if let (Some(cached), None) = (&cached, ask.after)
+        && age(ask, cached, now) == Freshness::Fresh
+    {
+        return Ok(ready(ask, cached, now));
+    }
+    point::at("request-looked-at-file");
+    let answer = in_database(world, ask, now).or_else(try_later)?;
+    Ok(or_stale(world, ask, answer, now))
+}
+
+/// A database that is busy or cannot grow is no fault of the request: it may come again.
+fn try_later(failure: Failure) -> Result<Answer, Failure> {
+    let cause = failure.error.as_ref().and_then(|error| error.downcast_ref::<StoreError>());
+    let reason = match cause {
+        Some(StoreError::Busy) => "the database is busy",
+        Some(StoreError::DiskFull) => "the disk is full",
+        _ => return Err(failure),
+    };
+    Ok(Answer { retry_after: Some(30), ..Answer::because(State::Unavailable, reason) })
+}
+
+fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> {
+    let mut store = world.open_store()?;
+    if let Some(answer) = settled(world, &store.view(), ask, now)? {
+        return Ok(answer);
+    }
+    if let Some(refusal) = admit::refusal(world, &store.view(), ask, now)? {
+        return Ok(refusal);
+    }
+    point::at("request-before-write");
+    let answer = store.immediate(|tx| match settled(world, tx, ask, now)? {
+        Some(answer) => Ok(answer),
+        None => queue(world, tx, ask, now),
+    })?;
+    world.site.ring();
+    Ok(answer)
+}
+
+/// What file and row say already; `None` if something has to be written.
+pub fn settled(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Answer>> {
+    if let Some(cached) = look(world, ask)?
+        && counts(view, ask, &cached, now)?
+    {
+        return Ok(Some(ready(ask, &cached, now)));
+    }
+    let Some(job) = view.job(&ask.filename)? else {
+        return Ok(ask.no_enqueue.then(|| named(ask, State::Absent)));
+    };
+    let settled = ask.no_enqueue || !wants_write(view, ask, &job, now)?;
+    settled.then(|| describe(world, view, ask, &job, now)).transpose()
+}
+
+/// Whether a fresh file was begun late enough. The mtime alone can only say no.
+fn counts(view: &View, ask: &Ask, cached: &Cached, now: Stamp) -> anyhow::Result<bool> {
+    let fresh = age(ask, cached, now) == Freshness::Fresh;
+    let Some(after) = ask.after.filter(|_| fresh) else { return Ok(fresh) };
+    if cached.made < after {
+        return Ok(false);
+    }
+    Ok(view.latest_ok(&ask.filename)?.is_some_and(|attempt| attempt.counts_from >= after))
+}
+
+fn wants_write(view: &View, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<bool> {
+    Ok(match job.status {
+        Status::Queued => ask.after.is_some_and(|after| after > now && after > job.run_after),
+        Status::Started => wants_one_more(view, ask, job)?,
+        Status::FailedTimeout | Status::FailedUnknown => !still_the_answer(view, ask, job, now)?,
+    })
+}
+
+fn wants_one_more(view: &View, ask: &Ask, job: &Job) -> anyhow::Result<bool> {
+    let Some(after) = ask.after else {
+        return Ok(ask.exporter.is_task() && job.again.is_none());
+    };
+    let too_old = began(view, job)?.is_none_or(|began| began < after);
+    Ok(too_old && job.again.is_none_or(|again| again < after))
+}
+
+/// A failure is the answer for `failure_ttl`, and for `--after` only if it started since.
+fn still_the_answer(view: &View, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<bool> {
+    let recent = job.failed.is_some_and(|failed| now < failed.plus(ask.exporter.failure_ttl));
+    let Some(after) = ask.after.filter(|_| recent) else { return Ok(recent) };
+    Ok(began(view, job)?.or(job.failed).is_some_and(|began| began >= after))
+}
+
+/// When the job's last attempt began to count.
+fn began(view: &View, job: &Job) -> anyhow::Result<Option<Stamp>> {
+    let Some(id) = &job.attempt else { return Ok(job.started) };
+    Ok(view.attempt(id)?.map(|attempt| attempt.counts_from).or(job.started))
+}
+
+fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Answer> {
+    let job = match tx.job(&ask.filename)? {
+        Some(job) if job.status == Status::Queued => {
+            tx.delay(&job, ask.after.unwrap_or(now), now)?;
+            job
+        }
+        Some(job) if job.status == Status::Started => {
+            tx.note_again(&job, ask.after.unwrap_or(now))?;
+            job
+        }
+        old => match admit::refusal(world, tx, ask, now)? {
+            Some(refusal) => return Ok(refusal),
+            None => match chain::enqueue(world, tx, ask, old.as_ref(), now)? {
+                chain::Placed::Job(job) => job,
+                chain::Placed::Refused(answer) => return Ok(answer),
+            },
+        },
+    };
+    describe(world, tx, ask, &job, now)
+}
+
+/// The answer that a row gives.
+pub fn describe(world: &World, view: &View, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<Answer> {
+    let state = match job.status {
+        Status::Queued => State::Queued,
+        Status::Started => State::Started,
+        Status::FailedTimeout => State::FailedTimeout,
+        Status::FailedUnknown => State::FailedUnknown,
+    };
+    let mut answer = named(ask, state);
+    answer.attempts = Some(job.attempts);
+    match job.status {
+        Status::Queued | Status::Started => estimate::fill(world, view, ask.exporter, job, now, &mut answer)?,
+        Status::FailedTimeout | Status::FailedUnknown => fill_failure(ask, job, now, &mut answer),
+    }
+    Ok(answer)
+}
+
+fn fill_failure(ask: &Ask, job: &Job, now: Stamp, answer: &mut Answer) {
+    let plain = match job.status {
+        Status::FailedTimeout => "it took too long",
+        _ => "the export failed",
+    };
+    answer.message = Some(job.message.clone().unwrap_or_else(|| plain.to_owned()));
+    let until = job.failed.unwrap_or(now).plus(ask.exporter.failure_ttl);
+    answer.retry_after = Some(until.since(now).as_secs() + 1);
+}
+
+fn look(world: &World, ask: &Ask) -> anyhow::Result<Option<Cached>> {
+    if ask.exporter.is_task() {
+        return Ok(None);
+    }
+    use anyhow::Context;
+    world.cache.look(&ask.filename).with_context(|| format!("cannot look at {}", ask.filename))
+}
+
+fn age(ask: &Ask, cached: &Cached, now: Stamp) -> Freshness {
+    freshness(cached.made, now, ask.exporter.ttl, ask.exporter.stale)
+}
+
+pub fn named(ask: &Ask, state: State) -> Answer {
+    Answer { filename: Some(ask.filename.clone()), ..Answer::new(state) }
+}
+
+/// The answer that a file gives.
+pub fn ready(ask: &Ask, cached: &Cached, now: Stamp) -> Answer {
+    let expires = ask.exporter.ttl.map(|ttl| cached.made.plus(ttl));
+    Answer {
+        path: Some(cached.path.clone()),
+        content_type: ask.exporter.file().map(|file| file.content_type.clone()),
+        size: Some(cached.size),
+        made_at: Some(cached.made),
+        expires_at: expires,
+        stale: age(ask, cached, now) != Freshness::Fresh,
+        ..named(ask, State::Ready)
+    }
+}
+
+/// While a new file is made, or cannot be, the old one is served for as long as `stale` says.
+fn or_stale(world: &World, ask: &Ask, answer: Answer, now: Stamp) -> Answer {
+    if answer.state == State::Ready || ask.after.is_some() {
+        return answer;
+    }
+    match look(world, ask) {
+        Ok(Some(cached)) if age(ask, &cached, now) == Freshness::Stale => ready(ask, &cached, now),
+        _ => answer,
+    }
+}

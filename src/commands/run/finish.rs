@@ -1,0 +1,138 @@
+//! After the exporter: what is recorded of it, and how its file is published before its row is forgotten (invariant 2).
+
+use std::{
+    path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    cache::{self, Prepared, Refusal},
+    commands::{ending::Ended, world::World},
+    config::FileOutput,
+    exit::Failure,
+    model::{
+        attempt::{Claim, Record},
+        clock::Stamp,
+        point,
+        status::Outcome,
+    },
+    process::{self, Ending, Order},
+    site,
+    store::{Store, StoreError, Tx},
+};
+
+/// So long a finished export waits for a database that is busy.
+const PATIENCE: Duration = Duration::from_mins(10);
+/// With less than this left on its disk an exporter that claims success is not believed.
+const DISK_FULL: u64 = 1 << 20;
+
+/// What the ending says by itself.
+pub fn record(ending: &Ending, order: &Order, now: Stamp) -> Record {
+    Record {
+        exit_code: ending.exit_code,
+        signal: ending.signal,
+        peak_memory: Some(ending.peak_memory),
+        cpu_used: Some(ending.cpu_used),
+        log_tail: ending.log_tail.clone(),
+        ..Record::bare(process::classify(ending, &order.limits), now, ending.duration)
+    }
+}
+
+/// A failure's line for the visitor, if the exporter left one.
+pub fn explain(record: &mut Record, order: &Order) {
+    if record.outcome != Outcome::Ok {
+        record.message = record.message.take().or_else(|| process::read_message(&order.message));
+    }
+}
+
+/// Checks the file, publishes it and forgets the row; what is not acceptable ends as a failure.
+pub fn publish(
+    world: &World,
+    store: &mut Store,
+    claim: &Claim,
+    rules: &FileOutput,
+    order: &Order,
+    mut record: Record,
+) -> Result<(), Failure> {
+    match prepared(world, rules, order) {
+        Ok((prepared, size)) => {
+            record.output_size = Some(size);
+            point::at("run-prepared");
+            publish_and_forget(world, store, &Ended::new(claim, &record), &prepared)
+        }
+        Err(refused) => {
+            refused.tell(&mut record);
+            explain(&mut record, order);
+            patiently(store, |tx| Ended::new(claim, &record).close(tx, &world.config)).map(drop)
+        }
+    }
+}
+
+/// Why an exporter's claim of success is not believed.
+struct Refused {
+    outcome: Outcome,
+    detail: String,
+    message: Option<&'static str>,
+}
+
+impl Refused {
+    fn tell(self, record: &mut Record) {
+        record.outcome = self.outcome;
+        record.detail = Some(self.detail);
+        record.message = self.message.map(str::to_owned);
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { outcome: refusal.outcome(), detail: refusal.to_string(), message: None }
+    }
+}
+
+fn prepared(world: &World, rules: &FileOutput, order: &Order) -> Result<(Prepared, u64), Refused> {
+    let out = order.output.as_deref().unwrap_or(Path::new(""));
+    let size = cache::accept(out, rules, order.limits.file_size)?;
+    if site::free_bytes(&order.work).is_ok_and(|free| free < DISK_FULL) {
+        return Err(Refusal::DiskFull.into());
+    }
+    let failed = |error: std::io::Error| Refused {
+        outcome: Outcome::NoOutput,
+        detail: format!("cannot prepare the output: {error}"),
+        message: None,
+    };
+    Ok((cache::prepare(out, &world.cache, Stamp::now()).map_err(failed)?, size))
+}
+
+fn publish_and_forget(world: &World, store: &mut Store, ended: &Ended, prepared: &Prepared) -> Result<(), Failure> {
+    let claim = ended.claim;
+    patiently(store, |tx| {
+        if tx.cancel_requested(claim)?.is_none() {
+            return Ok(false); // taken from us: touch neither row nor cache
+        }
+        point::at("run-before-rename");
+        prepared.publish(&claim.filename, &claim.attempt)?;
+        point::at("run-renamed");
+        let ours = ended.close(tx, &world.config)?;
+        point::at("run-before-commit");
+        Ok(ours)
+    })?;
+    point::at("run-committed");
+    Ok(())
+}
+
+/// One transaction, tried again for ten minutes while the database is busy: an export that took an hour is not thrown
+/// away for that.
+pub fn patiently<T>(store: &mut Store, work: impl Fn(&Tx<'_>) -> anyhow::Result<T>) -> Result<T, Failure> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match store.immediate(&work) {
+            Err(error) if is_passing(&error) && Instant::now() < end => sleep(Duration::from_secs(1)),
+            result => return Ok(result?),
+        }
+    }
+}
+
+fn is_passing(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::Busy | StoreError::DiskFull))
+}

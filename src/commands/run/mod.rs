@@ -1,0 +1,114 @@
+//! `pressroom run` (hidden): supervises exactly one attempt and outlives the tick that launched it.
+//!
+//! The locked file of the attempt comes as stdin and stays open to the end: who can take that lock knows that we are
+//! gone (invariant 4). Nothing is cleaned up here; the next tick sweeps what lies in `work/`.
+
+mod finish;
+mod oversee;
+pub mod setup;
+
+use std::fs::File;
+
+use super::{ending::Ended, world::World};
+use crate::{
+    cli::{Global, RunArgs},
+    config::Exporter,
+    exit::{Exit, Failure},
+    model::{
+        attempt::{Claim, Record},
+        clock::{self, Stamp},
+        point,
+        status::Outcome,
+    },
+    process::{self, Ending, Leader, Order, Reason},
+    site::{self, LockNote, ProcessId},
+    store::Store,
+};
+
+/// Runs the claimed attempt to its end and records it.
+pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
+    let lock = process::become_run()?;
+    point::at("run-started");
+    let world = World::load(global)?;
+    let mut store = world.open_store()?;
+    let Some(claim) = store.view().claim_of(&args.attempt).map_err(anyhow::Error::from)? else {
+        return Ok(()); // somebody else ended it
+    };
+    let run = Run { world: &world, claim: &claim, lock: &lock, begun: clock::since_boot() };
+    run.attempt(&mut store)?;
+    world.site.ring();
+    Ok(())
+}
+
+/// What one attempt consists of.
+struct Run<'a> {
+    world: &'a World,
+    claim: &'a Claim,
+    lock: &'a File,
+    begun: std::time::Duration,
+}
+
+impl Run<'_> {
+    fn attempt(&self, store: &mut Store) -> Result<(), Failure> {
+        let Some(exporter) = self.world.config.exporters.get(&self.claim.exporter) else {
+            return self.refuse(store, "its exporter is no longer configured");
+        };
+        let order = match setup::order(self.world, exporter, self.claim) {
+            Ok(order) => order,
+            Err(sentence) => return self.refuse(store, &format!("{sentence:#}")),
+        };
+        self.note(None)?;
+        let leader = match process::spawn(&order) {
+            Ok(leader) => leader,
+            Err(error) => return self.refuse(store, &error.to_string()),
+        };
+        self.note(Some(&leader))?;
+        point::at("run-spawned");
+        let ending = self.supervise(store, leader, &order)?;
+        point::at("run-exporter-ended");
+        self.finish(store, exporter, &order, &ending)
+    }
+
+    fn supervise(&self, store: &mut Store, leader: Leader, order: &Order) -> Result<Ending, Failure> {
+        let mut overseer = oversee::Watch::new(store, self.claim);
+        Ok(process::supervise(leader, order, &mut overseer)?)
+    }
+
+    fn finish(&self, store: &mut Store, exporter: &Exporter, order: &Order, ending: &Ending) -> Result<(), Failure> {
+        if ending.asked == Some(Reason::Taken) {
+            return Ok(());
+        }
+        let mut record = finish::record(ending, order, Stamp::now());
+        if record.outcome == Outcome::Ok
+            && let Some(file) = exporter.file()
+        {
+            return finish::publish(self.world, store, self.claim, file, order, record);
+        }
+        finish::explain(&mut record, order);
+        let ended = Ended { over_work_size: ending.asked == Some(Reason::WorkSize), ..Ended::new(self.claim, &record) };
+        finish::patiently(store, |tx| ended.close(tx, &self.world.config)).map(drop)
+    }
+
+    /// The attempt could not be started.
+    fn refuse(&self, store: &mut Store, sentence: &str) -> Result<(), Failure> {
+        let took = clock::since_boot().saturating_sub(self.begun);
+        let mut record = Record::bare(Outcome::Spawn, Stamp::now(), took);
+        record.detail = Some(sentence.to_owned());
+        record.log_tail = sentence.to_owned();
+        finish::patiently(store, |tx| Ended::new(self.claim, &record).close(tx, &self.world.config)).map(drop)
+    }
+
+    /// Who we are, for a tick that finds our lock free, or held for too long.
+    fn note(&self, leader: Option<&Leader>) -> Result<(), Failure> {
+        let pid = nix::unistd::getpid().as_raw();
+        let leader = leader.map(Leader::process);
+        let note = LockNote {
+            run: process::start_time(pid).map(|start| ProcessId { pid, start }),
+            leader: leader.map(|leader| ProcessId { pid: leader.pid, start: leader.start }),
+            leader_session: leader.map(|leader| leader.pid),
+            boot_id: site::boot_id(),
+            since_boot: self.begun,
+        };
+        note.write(self.lock).map_err(|error| Failure::new(Exit::Io, error))
+    }
+}

@@ -1,0 +1,138 @@
+//! Claims as many jobs as there are seats, in one commit, and launches a run for each.
+//!
+//! The lock of an attempt is made and held before the commit: a started job is never without a held lock, so nobody
+//! can take a healthy job for a lost one (invariant 4).
+
+use std::{fs::File, time::Duration};
+
+use ulid::Ulid;
+
+use super::{Round, launch, seats::Seats};
+use crate::{
+    commands::{
+        ending::Ended,
+        request::{Ask, SourceState, renew_source},
+        world::World,
+    },
+    config::{
+        Exporter,
+        params::{self, Values},
+    },
+    model::{
+        attempt::{Claim, Record},
+        clock::Stamp,
+        job::Job,
+        limits::Limits,
+        point,
+        status::Outcome,
+    },
+    store::{StoreError, Tx},
+};
+
+/// A claimed job and the lock that its run will hold.
+pub struct Seat {
+    pub claim: Claim,
+    pub lock: File,
+}
+
+/// One batch of claims, then one launch for each.
+pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
+    let mut seats = Seats::count(round)?;
+    for reason in &seats.reasons {
+        tracing::info!(reason, "held back");
+    }
+    let (world, now) = (round.world, round.now);
+    let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, now));
+    let claimed = match claimed {
+        Err(error) if is_full(&error) => {
+            round.world.site.give_up_reserve()?;
+            return Err(error);
+        }
+        claimed => claimed?,
+    };
+    point::at("tick-claimed");
+    for seat in claimed {
+        launch::run(round, seat);
+        point::at("tick-launched-one");
+    }
+    Ok(())
+}
+
+fn is_full(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::DiskFull))
+}
+
+fn batch(world: &World, tx: &Tx, seats: &mut Seats, now: Stamp) -> anyhow::Result<Vec<Seat>> {
+    tx.wake(now)?;
+    let mut claimed = Vec::new();
+    let mut skip = Vec::new();
+    while let Some(job) = tx.next_ready(now, &seats.queues(), &seats.held_back, &skip)? {
+        match take(world, tx, &job, now)? {
+            Some(seat) => {
+                seats.take(&job);
+                claimed.push(seat);
+            }
+            None => skip.push(job.id),
+        }
+    }
+    Ok(claimed)
+}
+
+/// `None`: the job is not started now.
+fn take(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Option<Seat>> {
+    match fit(world, job) {
+        Ok(ask) => start(world, tx, job, &ask, now),
+        Err(sentence) => refuse(world, tx, job, &sentence, now).map(|()| None),
+    }
+}
+
+/// The row, checked against the configuration as it is now.
+fn fit<'a>(world: &'a World, job: &Job) -> Result<Ask<'a>, String> {
+    let gone = || format!("there is no exporter {} any more", job.exporter);
+    let exporter = world.config.exporters.get(&job.exporter).ok_or_else(gone)?;
+    let values = Values::from_json(exporter, &job.params)?;
+    let filename = params::filename(exporter, &values);
+    if filename != job.filename {
+        return Err(format!("the configuration has changed: the same parameters now name {filename}"));
+    }
+    Ok(Ask::of(exporter, values))
+}
+
+fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Seat>> {
+    let counts_from = match renew_source(world, tx, ask, job, now)? {
+        SourceState::None => now,
+        SourceState::Ready(counts_from) => counts_from,
+        SourceState::Pending => {
+            tx.wait_for_source(job)?;
+            return Ok(None);
+        }
+        SourceState::Failed(message) => {
+            tx.fail_queued(job, Outcome::Spawn, Some(&message), now)?;
+            return Ok(None);
+        }
+        SourceState::Later => return Ok(None),
+    };
+    let attempt = Ulid::generate().to_string();
+    let lock = world.site.new_lock(&attempt)?;
+    point::at("tick-made-lock");
+    let limits = limits(tx, ask.exporter, job)?;
+    let claim = tx.claim(job, &attempt, &limits, now, counts_from)?;
+    Ok(claim.map(|claim| Seat { claim, lock }))
+}
+
+fn limits(tx: &Tx, exporter: &Exporter, job: &Job) -> anyhow::Result<Limits> {
+    Ok(tx.escalated(job)?.unwrap_or_else(|| exporter.limits.clone()))
+}
+
+/// A row that no longer fits is an attempt that could not be started.
+fn refuse(world: &World, tx: &Tx, job: &Job, sentence: &str, now: Stamp) -> anyhow::Result<()> {
+    let attempt = Ulid::generate().to_string();
+    let exporter = world.config.exporters.get(&job.exporter);
+    let limits = exporter.map_or_else(Limits::none, |exporter| exporter.limits.clone());
+    if let Some(claim) = tx.claim(job, &attempt, &limits, now, now)? {
+        let detail = Some(sentence.to_owned());
+        let record = Record { detail, ..Record::bare(Outcome::Spawn, now, Duration::ZERO) };
+        Ended::new(&claim, &record).close(tx, &world.config)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! `tick --dry-run`: what a real round would do, in its order. It takes no lock that matters and writes nothing at all.
+
+use super::{Round, expire, prune, reap, seats::Seats};
+use crate::{
+    commands::world::World,
+    config::{
+        command::{self, Places},
+        params::Values,
+    },
+    exit::Failure,
+    model::job::Job,
+    site::Sight,
+    store::Store,
+};
+
+/// Prints the plan of a round.
+pub fn run(world: &World) -> Result<(), Failure> {
+    let mut store = Store::open_readonly(&world.config.database).map_err(anyhow::Error::from)?;
+    let mut round = Round::new(world, &mut store);
+    round.calm = super::clock::jumped_if_now(&round)?;
+    reaped(&round)?;
+    pruned(&round)?;
+    claimed(&round)?;
+    Ok(())
+}
+
+fn reaped(round: &Round) -> anyhow::Result<()> {
+    for job in round.store.view().started()? {
+        match reap::sight(round, &job) {
+            Sight::Alive => println!("running {}", name(&job)),
+            Sight::Free | Sight::Missing => println!("reap {}: its run has died", name(&job)),
+            Sight::Unverified => println!("unverified {}: its lock cannot be opened", name(&job)),
+        }
+    }
+    Ok(())
+}
+
+fn pruned(round: &Round) -> anyhow::Result<()> {
+    if round.calm {
+        println!("hold prune: the clock was set, or nobody has ticked for ten minutes");
+        return Ok(());
+    }
+    let mut problems = Vec::new();
+    let entries = round.world.cache.scan(&mut problems);
+    for entry in prune::chosen(round, &entries) {
+        if !round.store.view().pinned(&entry.filename)? {
+            println!("prune cache/{}: made at {}", entry.filename, entry.made.rfc3339());
+        }
+    }
+    for (job, why) in expire::expired(round)? {
+        println!("drop {}: {why}", name(&job));
+    }
+    for problem in problems {
+        println!("problem {problem}");
+    }
+    Ok(())
+}
+
+fn claimed(round: &Round) -> anyhow::Result<()> {
+    let mut seats = Seats::count(round)?;
+    let mut skip = Vec::new();
+    while let Some(job) = round.store.view().next_ready(round.now, &seats.queues(), &seats.held_back, &skip)? {
+        let again = if job.attempts > 0 { format!("retry {}", job.attempts + 1) } else { "claim".to_owned() };
+        println!("{again} {}: {}", name(&job), command_line(round, &job));
+        seats.take(&job);
+        skip.push(job.id);
+    }
+    for reason in &seats.reasons {
+        println!("hold {reason}");
+    }
+    Ok(())
+}
+
+fn name(job: &Job) -> String {
+    format!("job {} ({})", job.id, job.filename)
+}
+
+/// The arguments, each quoted so that it can be read, `{output}` and its like by their names.
+fn command_line(round: &Round, job: &Job) -> String {
+    let Some(exporter) = round.world.config.exporters.get(&job.exporter) else {
+        return "there is no such exporter any more".to_owned();
+    };
+    let places = Places { output: "OUTPUT", source: exporter.source.as_ref().map(|_| "SOURCE"), work: "WORK" };
+    let argv = Values::from_json(exporter, &job.params).and_then(|values| command::argv(exporter, &values, &places));
+    match argv {
+        Ok(argv) => argv.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" "),
+        Err(sentence) => sentence,
+    }
+}

@@ -1,0 +1,62 @@
+//! One run per claimed job: ourselves again, the attempt's locked file as its stdin, its log as stdout and stderr.
+//!
+//! Running ourselves again beats a bare fork: no database handle, lock or buffer is carried over by accident.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    process::{Child, Command},
+    time::Duration,
+};
+
+use super::{Round, claim::Seat};
+use crate::{
+    commands::{ending::Ended, world::World},
+    model::{attempt::Record, clock::Stamp, status::Outcome},
+};
+
+/// Launches the run; our own copy of the lock is closed as it is handed over.
+pub fn run(round: &mut Round, seat: Seat) {
+    let claim = seat.claim;
+    match spawn(round.world, &claim.attempt, seat.lock) {
+        Ok(child) => {
+            let (job, attempt, filename) = (claim.job, &claim.attempt, &claim.filename);
+            tracing::info!(job, attempt, filename, "launched");
+            round.children.push(child);
+        }
+        Err(error) => {
+            let detail = Some(format!("cannot start its run: {error}"));
+            let record = Record { detail, ..Record::bare(Outcome::Spawn, Stamp::now(), Duration::ZERO) };
+            let config = &round.world.config;
+            let closed = round.store.immediate(|tx| Ended::new(&claim, &record).close(tx, config));
+            if let Err(error) = closed {
+                round.problem(format!("cannot record that job {} could not be started: {error:#}", claim.job));
+            }
+        }
+    }
+}
+
+fn spawn(world: &World, attempt: &str, lock: File) -> io::Result<Child> {
+    let log = log(world, attempt)?;
+    Command::new("/proc/self/exe")
+        .arg("--config")
+        .arg(&world.config.file)
+        .args(["run", attempt])
+        .current_dir(world.site.state_dir())
+        .stdin(lock)
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()
+}
+
+fn log(world: &World, attempt: &str) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(world.site.log_of(attempt))
+}
+
+/// Until all of them have ended.
+pub fn wait_for(children: Vec<Child>) {
+    for mut child in children {
+        let _ = child.wait();
+    }
+}

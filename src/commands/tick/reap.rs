@@ -1,0 +1,123 @@
+//! Started jobs whose lock nobody holds have lost their run (invariant 4): no heartbeat, no clock, no bare pid.
+
+use std::{fs::File, path::PathBuf, time::Duration};
+
+use super::Round;
+use crate::{
+    commands::ending::Ended,
+    model::{
+        attempt::{Claim, Record},
+        clock::{self, Stamp},
+        job::Job,
+        point,
+        status::Outcome,
+    },
+    process::{
+        Process,
+        tree::{Swept, TreeIds, end_tree},
+    },
+    site::{LockNote, Probe, ProcessId, Sight, boot_id},
+};
+
+/// An attempt may outlive its time-out and its `kill_after` by so much before it is overdue.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Looks at every started job. One that cannot be reaped is reported and does not stop the rest.
+pub fn all(round: &mut Round) -> anyhow::Result<()> {
+    for job in round.store.view().started()? {
+        if let Err(error) = one(round, &job) {
+            round.problem(format!("cannot reap job {} ({}): {error:#}", job.id, job.filename));
+        }
+    }
+    Ok(())
+}
+
+fn one(round: &mut Round, job: &Job) -> anyhow::Result<()> {
+    let Some(attempt) = &job.attempt else { return Ok(()) };
+    match round.world.site.try_take(attempt) {
+        Probe::Alive => overdue(round, job, attempt),
+        Probe::Unverified => {
+            round.problem(format!("job {} ({}): its lock cannot be opened, so nobody knows whether it runs", job.id, job.filename));
+            Ok(())
+        }
+        Probe::Missing => finish(round, attempt, None),
+        Probe::Free(lock) => finish(round, attempt, Some(&lock)),
+    }
+}
+
+/// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
+fn finish(round: &mut Round, attempt: &str, lock: Option<&File>) -> anyhow::Result<()> {
+    let Some(claim) = round.store.view().claim_of(attempt)? else { return Ok(()) };
+    let note = lock.and_then(|lock| LockNote::read(lock).ok());
+    point::at("reap-took-lock");
+    if let Swept::Stuck(stuck) = end_tree(&ids(attempt, note.as_ref()), Duration::ZERO) {
+        for process in stuck {
+            round.problem(format!("job {} ({}) keeps its slot: {process}", claim.job, claim.filename));
+        }
+        return Ok(());
+    }
+    let record = record(round, &claim, note.as_ref())?;
+    let config = &round.world.config;
+    round.store.immediate(|tx| Ended::new(&claim, &record).close(tx, config))?;
+    Ok(())
+}
+
+fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Result<Record> {
+    let took = note.filter(|note| note.boot_id == boot_id()).map(|note| elapsed(note));
+    let took = took.unwrap_or_else(|| round.now.since(claim.started));
+    let cancelled = round.store.view().cancel_requested(claim)?.unwrap_or(false);
+    let out = output(round, claim);
+    if let Some(out) = out.filter(|out| round.world.cache.published(out, &claim.filename)) {
+        let size = std::fs::metadata(out).ok().map(|about| about.len());
+        return Ok(Record { output_size: size, ..Record::bare(Outcome::Ok, Stamp::now(), took) });
+    }
+    let outcome = if cancelled { Outcome::Cancelled } else { Outcome::Lost };
+    let detail = Some("its run process died".to_owned());
+    Ok(Record { detail, ..Record::bare(outcome, Stamp::now(), took) })
+}
+
+fn output(round: &Round, claim: &Claim) -> Option<PathBuf> {
+    let file = round.world.config.exporters.get(&claim.exporter)?.file()?;
+    Some(round.world.site.work_of(&claim.attempt).join(format!("out{}", file.extension)))
+}
+
+fn elapsed(note: &LockNote) -> Duration {
+    clock::since_boot().saturating_sub(note.since_boot)
+}
+
+/// Numbers of an earlier boot lead to nobody, or to strangers.
+fn ids(attempt: &str, note: Option<&LockNote>) -> TreeIds {
+    let note = note.filter(|note| note.boot_id == boot_id());
+    let process = |id: Option<ProcessId>| id.map(|id| Process { pid: id.pid, start: id.start });
+    TreeIds {
+        attempt: attempt.to_owned(),
+        run: note.and_then(|note| process(note.run)),
+        leader: note.and_then(|note| process(note.leader)),
+    }
+}
+
+/// Its lock is held, but it should have ended long ago: the run hangs, or its tree cannot be killed.
+fn overdue(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<()> {
+    let Some(claim) = round.store.view().claim_of(attempt)? else { return Ok(()) };
+    let Ok(note) = round.world.site.note_of(attempt) else { return Ok(()) };
+    let allowed = claim.limits.timeout + claim.limits.kill_after + PATIENCE;
+    if note.boot_id != boot_id() || elapsed(&note) <= allowed {
+        return Ok(());
+    }
+    round.problem(format!("job {} ({}) is overdue; its run is killed", job.id, job.filename));
+    if let Swept::Stuck(stuck) = end_tree(&ids(attempt, Some(&note)), Duration::ZERO) {
+        for process in stuck {
+            round.problem(format!("job {} ({}) keeps its slot: {process}", job.id, job.filename));
+        }
+        return Ok(());
+    }
+    match round.world.site.try_take(attempt) {
+        Probe::Free(lock) => finish(round, attempt, Some(&lock)),
+        _ => Ok(()),
+    }
+}
+
+/// For the dry run: what a look at the lock says, without taking it.
+pub fn sight(round: &Round, job: &Job) -> Sight {
+    job.attempt.as_ref().map_or(Sight::Missing, |attempt| round.world.site.peek(attempt))
+}

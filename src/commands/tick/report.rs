@@ -1,0 +1,57 @@
+//! Each newly failed job is reported once: on stderr, which cron mails, and to `notify.command`.
+
+use super::{Round, notify};
+use crate::{
+    model::{attempt::Attempt, job::Job, retry::PERMANENT},
+};
+
+/// More failures than this in one round are only counted.
+const MOST: u32 = 20;
+
+/// Tells about failures that nobody has been told about.
+pub fn failures(round: &mut Round) -> anyhow::Result<()> {
+    let count = round.store.view().unreported_count()?;
+    if count == 0 {
+        return Ok(());
+    }
+    let jobs = round.store.view().unreported(MOST)?;
+    let told = tell(round, &jobs)?;
+    round.store.immediate(|tx| Ok(tx.set_all_reported()?))?;
+    let rest = count.saturating_sub(jobs.len() as u64);
+    if rest > 0 {
+        eprintln!("pressroom: {rest} more jobs have failed");
+    }
+    notify::failures(round, &told, rest);
+    Ok(())
+}
+
+/// A job with its last attempt.
+pub type Failed = (Job, Option<Attempt>);
+
+/// Bad input is the visitor's matter: it is recorded and not mailed.
+fn tell(round: &Round, jobs: &[Job]) -> anyhow::Result<Vec<Failed>> {
+    let mut told = Vec::new();
+    for job in jobs {
+        let last = job.attempt.as_ref().map(|id| round.store.view().attempt(id)).transpose()?.flatten();
+        let record = last.as_ref().and_then(|attempt| attempt.record.as_ref());
+        if record.is_some_and(|record| record.exit_code == Some(PERMANENT)) {
+            continue;
+        }
+        eprintln!("pressroom: {}", sentence(job, last.as_ref()));
+        told.push((job.clone(), last));
+    }
+    Ok(told)
+}
+
+/// One line about a failed job, for the admin.
+fn sentence(job: &Job, last: Option<&Attempt>) -> String {
+    let result = job.result.as_deref().unwrap_or(job.status.name());
+    let mut line = format!("job {} ({}) failed: {result}", job.id, job.filename);
+    let Some(attempt) = last else { return line };
+    if let Some(record) = &attempt.record {
+        line.extend(record.exit_code.filter(|code| *code != 0).map(|code| format!(", exit status {code}")));
+        line.extend(record.signal.map(|signal| format!(", signal {signal}")));
+        line.extend(record.detail.as_ref().map(|detail| format!(", {detail}")));
+    }
+    line + &format!(", attempt {} of it, log/{}.log", attempt.number, attempt.id)
+}

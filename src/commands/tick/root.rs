@@ -1,0 +1,20 @@
+//! Exporters must not run as root, so neither may the tick that starts them.
+
+use nix::unistd::Uid;
+
+use crate::{
+    commands::world::World,
+    exit::{Exit, Failure},
+};
+
+/// Refuses root, naming the user to become, unless that was asked for.
+pub fn refuse(world: &World, allowed: bool) -> Result<(), Failure> {
+    if allowed || !Uid::effective().is_root() {
+        return Ok(());
+    }
+    let advice = match world.site.owner() {
+        Ok(owner) if owner != "root" => format!("become {owner}"),
+        _ => "become the user of the crontab, or give --allow-root in a container".to_owned(),
+    };
+    Err(Failure::because(Exit::Config, format!("exporters must not run as root; {advice}")))
+}

@@ -1,0 +1,114 @@
+//! How many jobs may start now, in which queues and of which exporters, and what holds the rest back.
+
+use std::collections::BTreeMap;
+
+use super::Round;
+use crate::{
+    commands::request::{breaker_of, disk_is_low},
+    config::Config,
+    model::{breaker::Breaker, job::Job},
+    store::{Mode, View},
+};
+
+/// The free seats of one round. Running is counted from rows, after reaping: no counter can leak.
+#[derive(Debug, Default)]
+pub struct Seats {
+    by_queue: BTreeMap<String, u32>,
+    /// Over all queues.
+    host: u32,
+    /// Exporters of which none is started.
+    pub held_back: Vec<String>,
+    /// Exporters of which one is started at a time.
+    on_trial: Vec<String>,
+    /// One sentence each, for the dry run and the log.
+    pub reasons: Vec<String>,
+}
+
+impl Seats {
+    pub fn count(round: &Round) -> anyhow::Result<Self> {
+        let view = round.store.view();
+        let config = &round.world.config;
+        let running: BTreeMap<String, u32> = view.running_by_queue()?.into_iter().collect();
+        let total = running.values().sum();
+        let mut seats = Self { host: config.host.max_running.saturating_sub(total), ..Self::default() };
+        seats.hold_for_machine(round, total);
+        seats.fill_queues(config, &view, &running)?;
+        seats.hold_broken(round, &view)?;
+        Ok(seats)
+    }
+
+    fn hold_for_machine(&mut self, round: &Round, running: u32) {
+        let config = &round.world.config;
+        if self.host == 0 {
+            self.reasons.push(format!("host: {running} of {} are running", config.host.max_running));
+        }
+        if free_memory().is_some_and(|free| free < config.host.min_free_memory) {
+            self.host = self.host.min(u32::from(running == 0)); // one run is always allowed
+            self.reasons.push("host: less memory is free than min_free_memory".to_owned());
+        }
+        if disk_is_low(round.world) {
+            self.host = 0;
+            self.reasons.push("cache: less disk space is free than min_free".to_owned());
+        }
+    }
+
+    fn fill_queues(&mut self, config: &Config, view: &View, running: &BTreeMap<String, u32>) -> anyhow::Result<()> {
+        for (name, rules) in &config.queues {
+            let busy = running.get(name).copied().unwrap_or(0);
+            let state = view.queue(name)?;
+            if state.mode != Mode::Open {
+                self.reasons.push(format!("queue {name}: {}", state.mode.name()));
+            } else if busy >= rules.max_running {
+                self.reasons.push(format!("queue {name}: {busy} of {} are running", rules.max_running));
+            } else {
+                self.by_queue.insert(name.clone(), rules.max_running - busy);
+            }
+        }
+        Ok(())
+    }
+
+    fn hold_broken(&mut self, round: &Round, view: &View) -> anyhow::Result<()> {
+        let running: BTreeMap<String, u32> = view.running_by_exporter()?.into_iter().collect();
+        for (name, exporter) in &round.world.config.exporters {
+            match breaker_of(view, exporter, round.now)? {
+                Breaker::Closed => {}
+                Breaker::Open { until } => {
+                    self.reasons.push(format!("exporter {name}: its breaker is open until {}", until.rfc3339()));
+                    self.held_back.push(name.clone());
+                }
+                Breaker::Trial if running.contains_key(name) => {
+                    self.reasons.push(format!("exporter {name}: its breaker lets one run at a time"));
+                    self.held_back.push(name.clone());
+                }
+                Breaker::Trial => self.on_trial.push(name.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The queues with a free seat; none if the host has none.
+    pub fn queues(&self) -> Vec<String> {
+        if self.host == 0 { Vec::new() } else { self.by_queue.keys().cloned().collect() }
+    }
+
+    /// The job takes a seat.
+    pub fn take(&mut self, job: &Job) {
+        self.host = self.host.saturating_sub(1);
+        if let Some(free) = self.by_queue.get_mut(&job.queue) {
+            *free -= 1;
+            if *free == 0 {
+                self.by_queue.remove(&job.queue);
+            }
+        }
+        if self.on_trial.contains(&job.exporter) {
+            self.held_back.push(job.exporter.clone());
+        }
+    }
+}
+
+/// Bytes that can be used without swapping, as the kernel estimates.
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib * 1024)
+}

@@ -1,0 +1,121 @@
+//! What can only be judged when the whole file is known: names that lead to other sections, and templates.
+
+use std::collections::BTreeMap;
+
+use super::{
+    nearest,
+    sheet::Sheet,
+    types::{Condition, Exporter, Kind, Param, QueueRules},
+};
+use crate::model::{
+    filename::{MAX_EXTENSION, extension, literal_problem},
+    template::{Piece, pieces},
+};
+
+type Queues = BTreeMap<String, QueueRules>;
+
+pub(super) fn exporter(one: &Exporter, queues: &Queues, sheet: &Sheet<'_>) {
+    let note = |path: &[&str], message: String| {
+        let whole: Vec<_> = ["exporter", &one.name].iter().chain(path).copied().collect();
+        sheet.note_in(&whole, format!("{:?} in [exporter.{}] {message}", path[0], one.name));
+    };
+    if let Err(problem) = known_queue(&one.queue, queues) {
+        note(&["queue"], problem);
+    }
+    for (number, lane) in one.lanes.iter().enumerate() {
+        let number = number.to_string();
+        if let Err(problem) = known_queue(&lane.queue, queues) {
+            note(&["lane", &number, "queue"], format!("names a queue that {problem}"));
+        }
+        for problem in lane.when.iter().filter_map(|(name, condition)| condition_problem(one, name, condition)) {
+            note(&["lane", &number, "when"], problem);
+        }
+    }
+    for problem in filename_problem(one) {
+        note(&["filename"], problem);
+    }
+    for problem in command_problems(one) {
+        note(&["command"], problem);
+    }
+    for problem in one.wrapper.iter().flat_map(|argument| placeholder_problems(argument, &["work"])) {
+        note(&["wrapper"], problem);
+    }
+}
+
+fn known_queue(name: &str, queues: &Queues) -> Result<(), String> {
+    if queues.contains_key(name) {
+        return Ok(());
+    }
+    let hint = nearest::hint(name, queues.keys().map(|name| &**name));
+    Err(format!("is {name:?}, but there is no [queue.{name}]{hint}"))
+}
+
+fn condition_problem(one: &Exporter, name: &str, condition: &Condition) -> Option<String> {
+    let Some(param) = one.params.iter().find(|param| param.name == name) else {
+        let hint = nearest::hint(name, one.params.iter().map(|param| &*param.name));
+        return Some(format!("asks for {name:?}, which is not a parameter{hint}"));
+    };
+    let misfit = matches!(condition, Condition::Range(..)) && !matches!(param.kind, Kind::Integer(..));
+    misfit.then(|| format!("asks for a range of {name:?}, which is not an integer"))
+}
+
+fn filename_problem(one: &Exporter) -> Vec<String> {
+    let Some(template) = one.filename.as_deref() else {
+        let advice = r#"is missing; give one such as "{title}.epub", or output = "none" if there is no file"#;
+        return if one.is_task() { Vec::new() } else { vec![advice.to_owned()] };
+    };
+    let names: Vec<_> = one.params.iter().map(|param| &*param.name).collect();
+    let mut problems = placeholder_problems(template, &names);
+    problems.extend(one.params.iter().filter_map(|param| not_key(template, param)));
+    problems.extend(pieces(template).filter_map(|(piece, _)| text_problem(piece)));
+    if template.starts_with(['.', '-']) {
+        problems.push("begins with a dot or a dash".to_owned());
+    }
+    problems.extend(extension_problem(one, extension(template)));
+    problems
+}
+
+fn not_key(template: &str, param: &Param) -> Option<String> {
+    let used = pieces(template).any(|(piece, _)| piece == Piece::Name(&param.name));
+    (used && !param.key)
+        .then(|| format!("uses {{{}}}, which has key = false and so must not change the name", param.name))
+}
+
+fn text_problem(piece: Piece<'_>) -> Option<String> {
+    match piece {
+        Piece::Text(text) => literal_problem(text),
+        Piece::Name(_) | Piece::Stray(_) => None,
+    }
+}
+
+fn extension_problem(one: &Exporter, extension: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    if extension.is_empty() && one.is_task() {
+        None
+    } else if extension.len() < 2 || extension.ends_with('.') {
+        Some(r#"does not end in a literal extension such as ".epub""#.to_owned())
+    } else if extension.len() > MAX_EXTENSION || !extension.chars().all(plain) {
+        Some(format!("ends in {extension:?}, which is too long or too strange for an extension"))
+    } else {
+        None
+    }
+}
+
+fn command_problems(one: &Exporter) -> Vec<String> {
+    let mut names: Vec<_> = one.params.iter().map(|param| &*param.name).collect();
+    names.extend(one.file().map(|_| "output"));
+    names.extend(one.source.as_ref().map(|_| "source"));
+    one.command.iter().skip(1).flat_map(|argument| placeholder_problems(argument, &names)).collect()
+}
+
+fn placeholder_problems(template: &str, known: &[&str]) -> Vec<String> {
+    let problem = |piece| match piece {
+        Piece::Name(name) if !known.contains(&name) => {
+            let hint = nearest::hint(name, known.iter().copied());
+            Some(format!("has the unknown placeholder {{{name}}}{hint}"))
+        }
+        Piece::Stray(brace) => Some(format!("has a lone {brace:?} in {template:?}; write {brace}{brace} for a brace")),
+        Piece::Name(_) | Piece::Text(_) => None,
+    };
+    pieces(template).filter_map(|(piece, _)| problem(piece)).collect()
+}

@@ -1,0 +1,76 @@
+//! Typed reads with their defaults.
+
+use std::{fmt, ops::RangeInclusive, time::Duration};
+
+use toml::de::DeValue;
+
+use super::{
+    sheet::Table,
+    words::{self, DURATION, DURATION_OR_NONE, SIZE, SIZE_OR_NONE},
+};
+
+impl Table<'_> {
+    pub(super) fn flag(&self, key: &'static str, default: bool) -> bool {
+        self.read(key, "true or false", DeValue::as_bool).unwrap_or(default)
+    }
+
+    pub(super) fn text(&self, key: &'static str) -> Option<String> {
+        self.read(key, "a string that is not empty", words::text).map(str::to_owned)
+    }
+
+    pub(super) fn texts(&self, key: &'static str) -> Vec<String> {
+        self.read(key, "a list of strings", words::texts).unwrap_or_default()
+    }
+
+    pub(super) fn duration(&self, key: &'static str, default: Duration) -> Duration {
+        self.read(key, DURATION, words::duration).unwrap_or(default)
+    }
+
+    /// Longer than nothing.
+    pub(super) fn some_duration(&self, key: &'static str, default: Duration) -> Duration {
+        let what = format_args!("{DURATION}, longer than nothing");
+        self.read(key, what, |value| words::duration(value).filter(|duration| !duration.is_zero())).unwrap_or(default)
+    }
+
+    pub(super) fn duration_or_none(&self, key: &'static str, default: Option<Duration>) -> Option<Duration> {
+        self.read(key, DURATION_OR_NONE, |value| words::or_none(value, words::duration)).unwrap_or(default)
+    }
+
+    pub(super) fn size(&self, key: &'static str, default: u64) -> u64 {
+        self.read(key, SIZE, words::size).unwrap_or(default)
+    }
+
+    pub(super) fn size_or_none(&self, key: &'static str, default: Option<u64>) -> Option<u64> {
+        self.read(key, SIZE_OR_NONE, |value| words::or_none(value, words::size)).unwrap_or(default)
+    }
+
+    pub(super) fn count_or_none(&self, key: &'static str, default: Option<u64>) -> Option<u64> {
+        let count = |value: &DeValue<'_>| words::integer(value).and_then(|number| u64::try_from(number).ok());
+        self.read(key, r#"a number, or "none""#, |value| words::or_none(value, count)).unwrap_or(default)
+    }
+
+    pub(super) fn count<N>(&self, key: &'static str, range: RangeInclusive<N>, default: N) -> N
+    where
+        N: TryFrom<i64> + PartialOrd + fmt::Display,
+    {
+        let what = format_args!("an integer from {} to {}", range.start(), range.end());
+        let fitting = |value: &_| N::try_from(words::integer(value)?).ok().filter(|number| range.contains(number));
+        self.read(key, what, fitting).unwrap_or(default)
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(&self, key: &'static str, words: &[(&str, T)], default: T) -> T {
+        let find = |word: &str| words.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning);
+        self.read(key, Choice(words), |value| find(value.as_str()?)).unwrap_or(default)
+    }
+}
+
+/// Prints as `"get" or "post"`.
+struct Choice<'a, T>(&'a [(&'a str, T)]);
+
+impl<T> fmt::Display for Choice<'_, T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<_> = self.0.iter().map(|(word, _)| format!("{word:?}")).collect();
+        out.write_str(&words.join(" or "))
+    }
+}

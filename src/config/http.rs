@@ -1,0 +1,84 @@
+//! `[http]`: what visitors may do.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use toml::de::DeValue;
+
+use super::{
+    sheet::Table,
+    types::{EnqueueOn, HttpRules, Sendfile},
+    words,
+};
+
+impl Default for HttpRules {
+    fn default() -> Self {
+        Self {
+            enqueue_on: EnqueueOn::Get,
+            client: "REMOTE_ADDR".to_owned(),
+            max_wait: Duration::ZERO,
+            max_waiters: 4,
+            refresh: None,
+            failed_status: (500, 504),
+            sendfile: Sendfile::Off,
+            templates: None,
+        }
+    }
+}
+
+pub(super) fn read(top: &Table<'_>, dir: &Path) -> HttpRules {
+    let base = HttpRules::default();
+    let Some(table) = top.table("http") else { return base };
+    let rules = HttpRules {
+        enqueue_on: table.word("enqueue_on", &[("get", EnqueueOn::Get), ("post", EnqueueOn::Post)], base.enqueue_on),
+        client: table.read("client", "the name of a CGI variable", client).unwrap_or(base.client),
+        max_wait: table.duration("max_wait", base.max_wait),
+        max_waiters: table.count("max_waiters", 0..=10_000, base.max_waiters),
+        refresh: table.read("refresh", r#""off" or a duration such as "1m""#, refresh).unwrap_or(base.refresh),
+        failed_status: table.read("failed_status", FAILED, failed_status).unwrap_or(base.failed_status),
+        sendfile: table.read("sendfile", SENDFILE, sendfile).unwrap_or(base.sendfile),
+        templates: table.read("templates", r#"a directory, or "none""#, |value| templates(value, dir)).flatten(),
+    };
+    table.done();
+    rules
+}
+
+const FAILED: &str = "two HTTP status codes from 400 to 599: of failed_unknown and of failed_timeout";
+const SENDFILE: &str = r#""off", "x-sendfile" or "x-accel-redirect:/internal""#;
+
+fn client(value: &DeValue<'_>) -> Option<String> {
+    let name = words::text(value)?;
+    let is_variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    name.chars().all(is_variable).then(|| name.to_owned())
+}
+
+fn refresh(value: &DeValue<'_>) -> Option<Option<Duration>> {
+    if value.as_str() == Some("off") { Some(None) } else { words::duration(value).map(Some) }
+}
+
+fn failed_status(value: &DeValue<'_>) -> Option<(u16, u16)> {
+    let code = |item: &toml::Spanned<DeValue<'_>>| u16::try_from(words::integer(item.get_ref())?).ok();
+    let codes: Vec<_> = value.as_array()?.iter().map(code).collect::<Option<_>>()?;
+    match codes[..] {
+        [unknown @ 400..600, timeout @ 400..600] => Some((unknown, timeout)),
+        _ => None,
+    }
+}
+
+fn sendfile(value: &DeValue<'_>) -> Option<Sendfile> {
+    match value.as_str()? {
+        "off" => Some(Sendfile::Off),
+        "x-sendfile" => Some(Sendfile::XSendfile),
+        text => {
+            let location = text.strip_prefix("x-accel-redirect:")?.trim_end_matches('/');
+            let plain = location.starts_with('/') && location.bytes().all(|byte| byte.is_ascii_graphic());
+            plain.then(|| Sendfile::XAccelRedirect(location.to_owned()))
+        }
+    }
+}
+
+fn templates(value: &DeValue<'_>, dir: &Path) -> Option<Option<PathBuf>> {
+    words::or_none(value, |value| words::text(value).map(|path| super::absolute(dir, path)))
+}

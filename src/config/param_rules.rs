@@ -1,0 +1,74 @@
+//! `[exporter.NAME.params.PARAM]`: the rules for the values of one parameter.
+
+use super::{
+    sheet::Table,
+    types::{Kind, Param},
+    values, words,
+};
+
+/// Words that a request uses for itself, and the placeholders that are not parameters.
+const RESERVED: [&str; 7] = ["exporter", "after", "wait", "refresh", "format", "output", "source"];
+const MAX_BYTES: usize = 255;
+
+/// In the order of the file.
+pub(super) fn read(exporter: &Table<'_>) -> Vec<Param> {
+    exporter.named("params").into_iter().map(|(name, table)| param(name, table)).collect()
+}
+
+fn param(name: &str, table: Table<'_>) -> Param {
+    table.check_name(name, "a parameter", is_name);
+    if RESERVED.contains(&name) {
+        table.check_name(name, "a parameter: it is reserved", |_| false);
+    }
+    let param = Param {
+        name: name.to_owned(),
+        kind: kind(&table),
+        required: table.flag("required", false),
+        default: table.read("default", "a string or an integer", words::scalar),
+        max_bytes: table.count("max_bytes", 1..=65536, MAX_BYTES as i64).try_into().unwrap_or(MAX_BYTES),
+        key: table.flag("key", true),
+    };
+    let param = with_checked_default(&table, param);
+    table.done();
+    param
+}
+
+fn is_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(good)
+}
+
+fn kind(table: &Table<'_>) -> Kind {
+    let pattern = table.text("pattern").map(Kind::Pattern);
+    let one_of = table.read("one_of", "a list of strings, at least one", one_of);
+    let integer = table.read("integer", r#"a range such as "1..100000""#, integer);
+    let mut kinds =
+        [("pattern", pattern), ("one_of", one_of), ("integer", integer)].into_iter().filter(|(_, kind)| kind.is_some());
+    let first = kinds.next();
+    if let (Some((first, _)), Some((second, _))) = (&first, kinds.next()) {
+        table.note(second, format_args!("and {first:?} exclude each other"));
+    }
+    first.and_then(|(_, kind)| kind).unwrap_or(Kind::Text)
+}
+
+fn one_of(value: &toml::de::DeValue<'_>) -> Option<Kind> {
+    words::texts(value).filter(|texts| !texts.is_empty()).map(Kind::OneOf)
+}
+
+fn integer(value: &toml::de::DeValue<'_>) -> Option<Kind> {
+    let (low, high) = words::range(value.as_str()?)?;
+    Some(Kind::Integer(low.unwrap_or(i64::MIN), high.unwrap_or(i64::MAX)))
+}
+
+/// A default obeys the parameter's own rules, and a required parameter has none. Patterns wait for `check`.
+fn with_checked_default(table: &Table<'_>, mut param: Param) -> Param {
+    let Some(default) = param.default.take() else { return param };
+    if param.required {
+        table.note("default", r#"is never used, because the parameter has "required = true""#);
+    }
+    match values::canonical(&param, &default, |_, _| Ok(true)) {
+        Ok(text) => param.default = Some(text),
+        Err(problem) => table.note("default", format_args!("does not obey its own rules: {problem}")),
+    }
+    param
+}

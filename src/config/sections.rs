@@ -1,0 +1,127 @@
+//! The sections that are the same on every site: `[cache]`, `[host]`, `[queue]`, `[status]`, `[history]`, `[notify]`.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use super::{
+    command,
+    sheet::Table,
+    types::{CacheRules, HistoryRules, HostRules, Notify, QueueRules, StatusRules},
+    words::{self, DURATION},
+};
+
+pub(super) const MINUTE: Duration = Duration::from_secs(60);
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
+pub(super) const DAY: Duration = Duration::from_secs(86400);
+const MOST: u32 = 1_000_000;
+
+impl Default for CacheRules {
+    fn default() -> Self {
+        Self {
+            ttl: Some(10 * MINUTE),
+            grace: 2 * MINUTE,
+            stale: Duration::ZERO,
+            max_size: 10_000_000_000,
+            min_free: 1_000_000_000,
+        }
+    }
+}
+
+pub(super) fn cache(top: &Table<'_>) -> CacheRules {
+    let base = CacheRules::default();
+    let Some(table) = top.table("cache") else { return base };
+    let rules = CacheRules {
+        ttl: table.duration_or_none("ttl", base.ttl),
+        grace: table.duration("grace", base.grace),
+        stale: stale(&table, base.stale),
+        max_size: table.size("max_size", base.max_size),
+        min_free: table.size("min_free", base.min_free),
+    };
+    table.done();
+    rules
+}
+
+/// "none" is no time at all.
+pub(super) fn stale(table: &Table<'_>, default: Duration) -> Duration {
+    table.duration_or_none("stale", Some(default)).unwrap_or_default()
+}
+
+pub(super) fn host(top: &Table<'_>) -> HostRules {
+    let base = HostRules { max_running: 8, min_free_memory: 512_000_000 };
+    let Some(table) = top.table("host") else { return base };
+    let rules = HostRules {
+        max_running: table.count("max_running", 1..=MOST, base.max_running),
+        min_free_memory: table.size("min_free_memory", base.min_free_memory),
+    };
+    table.done();
+    rules
+}
+
+impl Default for QueueRules {
+    fn default() -> Self {
+        Self { max_running: 4, max_queued: 500, max_per_client: 10 }
+    }
+}
+
+/// All queues of the file, and `default` in any case.
+pub(super) fn queues(top: &Table<'_>) -> BTreeMap<String, QueueRules> {
+    let mut queues = BTreeMap::from([("default".to_owned(), QueueRules::default())]);
+    for (name, table) in top.named("queue") {
+        table.check_name(name, "a queue", is_plain_name);
+        queues.insert(name.to_owned(), queue(table));
+    }
+    queues
+}
+
+fn queue(table: Table<'_>) -> QueueRules {
+    let base = QueueRules::default();
+    let rules = QueueRules {
+        max_running: table.count("max_running", 1..=MOST, base.max_running),
+        max_queued: table.count("max_queued", 1..=100_000_000, base.max_queued),
+        max_per_client: table.count("max_per_client", 1..=100_000_000, base.max_per_client),
+    };
+    table.done();
+    rules
+}
+
+/// `[a-z0-9][a-z0-9_-]*`: exporters, queues and schedules.
+pub(super) fn is_plain_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.bytes().next().is_some_and(plain) && name.bytes().all(|byte| plain(byte) || byte == b'_' || byte == b'-')
+}
+
+pub(super) fn status(top: &Table<'_>) -> StatusRules {
+    let Some(table) = top.table("status") else { return StatusRules::default() };
+    let rules = StatusRules { public: table.flag("public", false), admins: table.texts("admins") };
+    table.done();
+    rules
+}
+
+pub(super) fn history(top: &Table<'_>) -> HistoryRules {
+    let base = HistoryRules { keep: 30 * DAY, keep_ok_logs: DAY };
+    let Some(table) = top.table("history") else { return base };
+    let rules = HistoryRules {
+        keep: table.duration("keep", base.keep),
+        keep_ok_logs: table.duration("keep_ok_logs", base.keep_ok_logs),
+    };
+    table.done();
+    rules
+}
+
+pub(super) fn notify(top: &Table<'_>, dir: &Path) -> Option<Notify> {
+    let table = top.table("notify")?;
+    table.need("command", "; give the program that is told about failures");
+    let on = table.read("on", r#"a list of "failed" and "ok""#, events).unwrap_or((true, false));
+    let notify = Notify { command: command::read(&table, dir), on_failed: on.0, on_ok: on.1 };
+    table.done();
+    Some(notify)
+}
+
+fn events(value: &toml::de::DeValue<'_>) -> Option<(bool, bool)> {
+    let events = words::texts(value)?;
+    let known = events.iter().all(|event| event == "failed" || event == "ok");
+    known.then(|| (events.iter().any(|event| event == "failed"), events.iter().any(|event| event == "ok")))
+}
+
+pub(super) fn retry_max_delay(table: &Table<'_>, default: Duration) -> Duration {
+    table.read("retry_max_delay", DURATION, words::duration).unwrap_or(default)
+}

@@ -1,0 +1,37 @@
+//! Named points at which a test may stop, pause or kill the program. Only debug builds, which the tests use, have them.
+//!
+//! `PRESSROOM_TEST_POINT` holds `name=abort`, `name=kill` or `name=pause:PATH`, several separated by spaces. A pause
+//! makes the file `PATH.reached` and goes on when `PATH` exists (or after a minute).
+
+/// The place `name` is reached.
+#[cfg(debug_assertions)]
+pub fn at(name: &str) {
+    let Ok(points) = std::env::var("PRESSROOM_TEST_POINT") else { return };
+    let action = points.split(' ').find_map(|point| point.split_once('=').filter(|(point, _)| *point == name));
+    match action.map(|(_, action)| action) {
+        Some("abort") => std::process::abort(),
+        Some("kill") => kill(),
+        Some(pause) => wait_for(pause.strip_prefix("pause:").expect("abort, kill or pause:PATH")),
+        None => {}
+    }
+}
+
+#[cfg(not(debug_assertions))]
+pub const fn at(_name: &str) {}
+
+#[cfg(debug_assertions)]
+fn kill() {
+    use nix::sys::signal::{Signal, raise};
+    raise(Signal::SIGKILL).expect("SIGKILL to ourselves");
+}
+
+#[cfg(debug_assertions)]
+fn wait_for(path: &str) {
+    std::fs::write(format!("{path}.reached"), "").expect("the test's directory exists");
+    for _ in 0..6000 {
+        if std::path::Path::new(path).exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}

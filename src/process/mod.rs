@@ -1,0 +1,46 @@
+//! The exporter's contract: start it under its limits, watch its whole process tree, end the tree, tell what ended it.
+//!
+//! A run is single-threaded and supervises one attempt: `become_run`, `spawn`, `supervise`, `classify`. It is the
+//! subreaper of everything that the exporter starts, so each process of the tree stays its descendant. The leader is
+//! seen dying without being reaped; its process number, and with it the number of its group and session, cannot pass
+//! to strangers while the rest is ended.
+//!
+//! `tree::end_tree` does the same from outside, for what a dead run has left behind.
+
+#[expect(unsafe_code, reason = "runs between fork and exec")]
+mod child;
+mod classify;
+mod cpu;
+mod ending;
+mod events;
+pub mod log;
+mod members;
+mod memory;
+mod order;
+mod overseer;
+mod phase;
+mod proc;
+mod progress;
+mod rlimits;
+mod spawn;
+mod stage;
+mod supervise;
+mod sweep;
+#[expect(unsafe_code, reason = "system calls that nobody wraps")]
+mod sys;
+pub mod tree;
+mod watch;
+mod work;
+
+pub use classify::classify;
+pub use ending::{Ending, Reason};
+pub use order::{Order, PATH, environment, resolve};
+pub use overseer::{Overseer, Progress, Wish};
+pub use progress::{read_message, read_progress};
+pub use spawn::{Leader, SpawnError, spawn};
+pub use stage::{become_run, become_trial};
+pub use supervise::supervise;
+pub use tree::{Process, start_time};
+
+#[cfg(test)]
+mod tests;

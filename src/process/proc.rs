@@ -1,0 +1,112 @@
+//! What `/proc` says of processes. Every answer may be out of date when it is read; a process that has vanished is no error.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+};
+
+use super::tree::Process;
+
+/// The fields of `/proc/PID/stat` that matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub process: Process,
+    pub parent: i32,
+    pub group: i32,
+    pub session: i32,
+    /// `R`, `S`, `D`, `T`, `Z` and so on.
+    pub state: u8,
+    /// Ticks that it used itself.
+    pub own: u64,
+    /// Ticks of the children that it has waited for, and theirs.
+    pub waited: u64,
+    pub threads: u64,
+    /// Pages.
+    pub resident: u64,
+}
+
+impl Stat {
+    /// It has ended; only its parent's waiting is missing. A main thread can end before the others do.
+    pub(super) const fn is_dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X') && self.threads <= 1
+    }
+}
+
+/// All process numbers, in ascending order as the kernel lists them.
+pub(super) fn pids() -> impl Iterator<Item = i32> {
+    fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+pub(super) fn stat(pid: i32) -> Option<Stat> {
+    let mut buffer = [0; 1024];
+    let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut buffer).ok()?;
+    parse(pid, &buffer[..length])
+}
+
+/// The name stands in parentheses and may hold anything, parentheses included.
+fn parse(pid: i32, text: &[u8]) -> Option<Stat> {
+    let end = text.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(text.get(end + 2..)?).ok()?;
+    let fields: Vec<&str> = rest.split(' ').take(22).collect();
+    // The numbers of proc(5), in which the state is field 3.
+    let number = |field: usize| fields.get(field - 3)?.parse::<i64>().ok();
+    let count = |field| number(field).map(|value| u64::try_from(value).unwrap_or(0));
+    Some(Stat {
+        process: Process { pid, start: count(22)? },
+        parent: i32::try_from(number(4)?).ok()?,
+        group: i32::try_from(number(5)?).ok()?,
+        session: i32::try_from(number(6)?).ok()?,
+        state: *fields.first()?.as_bytes().first()?,
+        own: count(14)? + count(15)?,
+        waited: count(16)? + count(17)?,
+        threads: count(20)?,
+        resident: count(24)?,
+    })
+}
+
+/// The attempt in the process's environment. The kernel refuses strangers' environments, and kernel threads have none.
+pub(super) fn cookie(pid: i32) -> Option<String> {
+    let mut environ = Vec::new();
+    File::open(format!("/proc/{pid}/environ")).ok()?.take(1 << 20).read_to_end(&mut environ).ok()?;
+    let value = environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(b"PRESSROOM_ATTEMPT="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// Proportional resident bytes: shared pages are counted once over all that share them. Dear to ask.
+pub(super) fn pss(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// The process's short name, for people.
+pub(super) fn name(pid: i32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).map_or_else(|_| "?".into(), |name| name.trim().into())
+}
+
+/// The kernel function that it sleeps in, if the kernel tells.
+pub(super) fn sleeps_in(pid: i32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/wchan")).ok().filter(|name| !name.is_empty() && name != "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
+        let text = b"7 (a) R 1 (x) S 3 4 5 0 -1 4 0 0 0 0 10 20 30 40 20 0 1 0 777 9000 12 99";
+        let stat = parse(7, text).expect("parses");
+        assert_eq!((stat.state, stat.parent, stat.group, stat.session), (b'S', 3, 4, 5));
+        assert_eq!((stat.own, stat.waited, stat.process.start, stat.resident), (30, 70, 777, 12));
+    }
+
+    #[test]
+    fn we_see_ourselves() {
+        let pid = i32::try_from(std::process::id()).expect("fits");
+        assert!(pids().any(|seen| seen == pid));
+        let stat = stat(pid).expect("readable");
+        assert!(!stat.is_dead() && stat.resident > 0);
+        assert!(pss(pid).is_some_and(|bytes| bytes > 0));
+    }
+}

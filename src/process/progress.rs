@@ -1,0 +1,123 @@
+//! The files by which an exporter speaks: progress for the row, a message for the visitor.
+//!
+//! The exporter may put anything there: a link to a secret, a FIFO that nobody writes to, gigabytes, half a line.
+
+use std::{
+    fs::{File, OpenOptions},
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::Path,
+};
+
+/// Bytes that are looked at.
+const WINDOW: usize = 4096;
+/// Characters of a text.
+const TEXT: usize = 300;
+
+/// The last progress that was written: per cent, and the text beside it.
+pub fn read_progress(path: &Path) -> Option<(u8, Option<String>)> {
+    let (file, size) = open(path)?;
+    let bytes = read_at(&file, size.saturating_sub(WINDOW as u64))?;
+    let text = String::from_utf8_lossy(&bytes);
+    whole_lines(&text).lines().rev().find_map(parse)
+}
+
+/// The first line of the message file, made safe.
+pub fn read_message(path: &Path) -> Option<String> {
+    let (file, _) = open(path)?;
+    let bytes = read_at(&file, 0)?;
+    safe(String::from_utf8_lossy(&bytes).lines().next()?)
+}
+
+fn open(path: &Path) -> Option<(File, u64)> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    Some((file, meta.len()))
+}
+
+fn read_at(file: &File, offset: u64) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; WINDOW];
+    let length = file.read_at(&mut bytes, offset).ok()?;
+    bytes.truncate(length);
+    Some(bytes)
+}
+
+/// Without the last line as long as it is being written, unless it is the only one.
+fn whole_lines(text: &str) -> &str {
+    text.rfind('\n').map_or(text, |end| &text[..end])
+}
+
+/// `40 Fetching images`; a per cent sign, a fraction or no text will do.
+fn parse(line: &str) -> Option<(u8, Option<String>)> {
+    let line = line.trim();
+    let end = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(line.len());
+    let percent = line[..end].parse::<u32>().ok()?.min(100);
+    let rest = line[end..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let rest = rest.strip_prefix('%').unwrap_or(rest);
+    Some((u8::try_from(percent).ok()?, safe(rest)))
+}
+
+/// No controls, nothing that turns the direction of what follows, and not long; `None` if nothing is left.
+fn safe(text: &str) -> Option<String> {
+    let kept: String = text.chars().filter(|c| !is_unsafe(*c)).take(TEXT).collect();
+    Some(kept.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn is_unsafe(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn progress(text: &[u8]) -> Option<(u8, Option<String>)> {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join("progress"), text).expect("written");
+        read_progress(&dir.path().join("progress"))
+    }
+
+    #[test]
+    fn the_last_whole_line_counts() {
+        assert_eq!(progress(b"10 a\n40 Fetching images\n"), Some((40, Some("Fetching images".into()))));
+        assert_eq!(progress(b"10 a\n4"), Some((10, Some("a".into()))));
+        assert_eq!(progress(b"55"), Some((55, None)));
+        assert_eq!(progress(b"55.5% half\nnonsense\n"), Some((55, Some("half".into()))));
+        assert_eq!(progress(b"900 much\n"), Some((100, Some("much".into()))));
+        assert_eq!(progress(b"nonsense\n"), None);
+    }
+
+    #[test]
+    fn a_text_is_made_safe() {
+        let long = format!("7 \u{1b}[31m\u{202e}{}\n", "é".repeat(1000));
+        let (_, text) = progress(long.as_bytes()).expect("a line");
+        let text = text.expect("a text");
+        assert_eq!(text.chars().count(), 300);
+        assert!(text.starts_with("[31mé"));
+        assert!(progress(b"7 \xff\xfe\n").is_some());
+    }
+
+    #[test]
+    fn a_long_file_is_read_from_its_end_and_a_message_from_its_beginning() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("file");
+        fs::write(&file, format!("1 first\n{}\n99 last\n", "x".repeat(100_000))).expect("written");
+        assert_eq!(read_progress(&file), Some((99, Some("last".into()))));
+        assert_eq!(read_message(&file), Some("1 first".into()));
+    }
+
+    #[test]
+    fn links_fifos_and_directories_are_not_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("/etc/passwd", &link).expect("linked");
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("made");
+        for path in [&link, &fifo, &dir.path().to_path_buf(), &dir.path().join("missing")] {
+            assert_eq!(read_message(path), None, "{}", path.display());
+            assert_eq!(read_progress(path), None, "{}", path.display());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Starting an exporter: everything is prepared before the fork, the child only makes system calls.
+
+use std::{
+    ffi::CString,
+    fmt,
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
+    time::Duration,
+};
+
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    sys::wait::waitpid,
+    unistd::{Pid, pipe2},
+};
+
+use super::{
+    child::{self, REPORT, Recipe, STEPS},
+    order::Order,
+    proc,
+    rlimits::rlimits,
+    sys,
+    tree::Process,
+};
+use crate::model::clock::since_boot;
+
+/// An exporter that was executed. Must be handed to `supervise`, which ends and reaps it.
+#[derive(Debug)]
+pub struct Leader {
+    pub(super) process: Process,
+    pub(super) pidfd: OwnedFd,
+    /// The reading end of its stdout and stderr; does not block.
+    pub(super) output: OwnedFd,
+    /// Time since boot.
+    pub(super) started: Duration,
+}
+
+impl Leader {
+    /// Its process number, which is also that of its group and session.
+    pub const fn process(&self) -> Process {
+        self.process
+    }
+}
+
+/// The exporter could not be started.
+#[derive(Debug)]
+pub struct SpawnError {
+    step: &'static str,
+    cause: io::Error,
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "cannot {}: {}", self.step, self.cause)
+    }
+}
+
+impl std::error::Error for SpawnError {}
+
+impl From<io::Error> for SpawnError {
+    fn from(cause: io::Error) -> Self {
+        Self { step: "prepare it", cause }
+    }
+}
+
+impl From<nix::Error> for SpawnError {
+    fn from(cause: nix::Error) -> Self {
+        io::Error::from(cause).into()
+    }
+}
+
+/// Starts the exporter in a session of its own, under its limits, with nothing inherited.
+///
+/// Returns when the kernel has executed it. It dies with the calling thread, which has to be the run's main thread.
+pub fn spawn(order: &Order) -> Result<Leader, SpawnError> {
+    let null = aside(OpenOptions::new().read(true).open("/dev/null")?.into())?;
+    let (output, to_output) = pipe()?;
+    let (report, to_report) = pipe()?;
+    let started = since_boot();
+    let pid = child::fork(&Recipe {
+        program: c_path(&order.program)?,
+        argv: &order.argv,
+        env: &order.env,
+        work: c_path(&order.work)?,
+        limits: rlimits(&order.limits),
+        null: null.as_fd(),
+        output: to_output.as_fd(),
+        report: to_report.as_fd(),
+    })?;
+    drop((to_output, to_report));
+    executed(pid, report)?;
+    fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    let start = proc::stat(pid).map_or(0, |stat| stat.process.start);
+    Ok(Leader { process: Process { pid, start }, pidfd: sys::pidfd_open(pid)?, output, started })
+}
+
+/// Waits until the child has become the exporter, or reaps it and says what it could not do.
+fn executed(pid: i32, report: OwnedFd) -> Result<(), SpawnError> {
+    let mut bytes = Vec::with_capacity(REPORT);
+    File::from(report).read_to_end(&mut bytes)?;
+    let &[step, ref error @ ..] = bytes.as_slice() else { return Ok(()) };
+    waitpid(Pid::from_raw(pid), None)?;
+    let number = error.try_into().map_or(0, i32::from_ne_bytes);
+    let step = STEPS.get(usize::from(step)).copied().unwrap_or("start it");
+    Err(SpawnError { step, cause: io::Error::from_raw_os_error(number) })
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (from, to) = pipe2(OFlag::O_CLOEXEC)?;
+    Ok((aside(from)?, aside(to)?))
+}
+
+/// Above 2: the child's own 0, 1 and 2 must not cover what they are made of.
+fn aside(fd: OwnedFd) -> io::Result<OwnedFd> {
+    // A clone is never below 3.
+    if is_standard(fd.as_fd()) { fd.try_clone() } else { Ok(fd) }
+}
+
+fn is_standard(fd: BorrowedFd<'_>) -> bool {
+    std::os::fd::AsRawFd::as_raw_fd(&fd) <= 2
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
+}

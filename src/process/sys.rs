@@ -1,0 +1,74 @@
+//! The system calls that neither the standard library nor nix wraps.
+
+use std::{
+    io,
+    mem::MaybeUninit,
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    time::Duration,
+};
+
+use nix::sys::{signal::Signal, wait::WaitPidFlag};
+
+/// A descriptor for a process; it never passes to another process of the same number.
+pub(super) fn pidfd_open(pid: i32) -> io::Result<OwnedFd> {
+    // SAFETY: takes two integers and returns a new descriptor, close-on-exec, or -1.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)?;
+    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Signals the process behind a pidfd.
+pub(super) fn pidfd_signal(pidfd: BorrowedFd<'_>, signal: Signal) -> io::Result<()> {
+    // SAFETY: a valid descriptor, a valid signal, no siginfo, no flags; no memory is touched.
+    let done = unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal as i32, std::ptr::null::<u8>(), 0)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A child that was reaped, and what it and its own reaped children used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reaped {
+    /// As wait(2) gives it: real-time signals have no name in nix.
+    pub status: i32,
+    pub cpu: Duration,
+    /// Bytes that the largest single process of them had resident.
+    pub peak_rss: u64,
+}
+
+/// Reaps a child that has ended; `None` if it has not, or is no child of ours.
+pub(super) fn reap(pid: i32) -> Option<Reaped> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both pointers are valid for the call.
+    let reaped = unsafe { libc::wait4(pid, &raw mut status, WaitPidFlag::WNOHANG.bits(), usage.as_mut_ptr()) };
+    if reaped != pid {
+        return None;
+    }
+    // SAFETY: all bytes were zero, which is a valid rusage, and the kernel has filled it in.
+    let usage = unsafe { usage.assume_init() };
+    Some(Reaped {
+        status,
+        cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+        peak_rss: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+    })
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let micros = i128::from(time.tv_sec) * 1_000_000 + i128::from(time.tv_usec);
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+/// Clock ticks per second and bytes per page, the units of `/proc/PID/stat`.
+pub(super) fn units() -> (u64, u64) {
+    let ask = |name| nix::unistd::sysconf(name).ok().flatten().and_then(|value| u64::try_from(value).ok());
+    (ask(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100), ask(nix::unistd::SysconfVar::PAGE_SIZE).unwrap_or(4096))
+}
+
+/// Gives a signal its default meaning.
+pub(super) fn default_signal(signal: Signal) -> io::Result<()> {
+    // SAFETY: the default action runs no code of ours.
+    unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) }?;
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! The watched limits: memory, CPU and work directory of a whole tree, looked at as often as is cheap.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{
+    cpu::CpuMeter,
+    ending::Reason,
+    members::Tree,
+    memory::MemoryMeter,
+    phase::Trouble,
+    proc::{self, Stat},
+    sys::{self, Reaped},
+    work,
+};
+use crate::model::{clock::since_boot, limits::Limits};
+
+/// A look may cost a hundredth of the time until the next one.
+const SHARE: u32 = 100;
+const SOONEST: Duration = Duration::from_millis(100);
+const LATEST: Duration = Duration::from_secs(1);
+
+/// What a tree uses, and what it may use.
+pub(super) struct Watch {
+    limits: Limits,
+    dir: PathBuf,
+    page: u64,
+    pub cpu: CpuMeter,
+    pub memory: MemoryMeter,
+    pub processes: usize,
+    pub peak_processes: usize,
+    /// Bytes that lay in the directory at the start.
+    given: u64,
+    work: u64,
+    peak_work: u64,
+    /// Time since boot.
+    next: Duration,
+    next_thorough: Duration,
+    next_work: Duration,
+}
+
+impl Watch {
+    pub(super) fn new(limits: Limits, dir: PathBuf) -> Self {
+        Self {
+            cpu: CpuMeter::new(),
+            memory: MemoryMeter::new(limits.memory),
+            page: sys::units().1,
+            given: work::count(&dir, None).total,
+            limits,
+            dir,
+            processes: 0,
+            peak_processes: 0,
+            work: 0,
+            peak_work: 0,
+            next: Duration::ZERO,
+            next_thorough: Duration::ZERO,
+            next_work: Duration::ZERO,
+        }
+    }
+
+    /// When the next look is due.
+    pub(super) const fn next(&self) -> Duration {
+        self.next
+    }
+
+    /// Looks at whatever is due.
+    pub(super) fn look(&mut self, tree: &mut Tree) {
+        let now = since_boot();
+        if self.next <= now {
+            self.look_at_processes(tree, now);
+            self.next = after(now, SOONEST, LATEST);
+        }
+        if self.next_work <= now {
+            self.look_at_work();
+            self.next_work = after(now, LATEST, LATEST * 60);
+        }
+    }
+
+    /// The limit that is passed, if any.
+    pub(super) fn trouble(&self) -> Option<Trouble> {
+        let over = |reason, used: u64, limit: Option<u64>| {
+            let limit = limit.filter(|limit| used > *limit)?;
+            Some(Trouble { reason, urgent: used > limit + limit / 4 })
+        };
+        over(Reason::Memory, self.memory.now(), self.limits.memory)
+            .or_else(|| over(Reason::WorkSize, self.work, self.limits.work_size))
+            .or_else(|| {
+                let over = self.limits.cpu.is_some_and(|limit| self.cpu.total() > limit);
+                over.then_some(Trouble { reason: Reason::Cpu, urgent: false })
+            })
+    }
+
+    /// The most that the exporter had in its directory, `at_end` included. Bytes.
+    pub(super) fn peak_work(&self, at_end: u64) -> u64 {
+        self.peak_work.max(at_end.saturating_sub(self.given))
+    }
+
+    /// Children of ours that have ended.
+    pub(super) fn reaped(&mut self, reaped: &[Reaped]) {
+        self.cpu.reaped(reaped);
+        reaped.iter().for_each(|one| self.memory.reaped(one.peak_rss));
+    }
+
+    fn look_at_processes(&mut self, tree: &mut Tree, now: Duration) {
+        if self.next_thorough <= now {
+            tree.forget_strangers();
+            self.next_thorough = now + LATEST;
+        }
+        let members = tree.look();
+        self.reaped(&tree.take_reaped());
+        let alive = members.iter().filter(|stat| !stat.is_dead());
+        self.processes = alive.clone().count();
+        self.peak_processes = self.peak_processes.max(self.processes);
+        let rss = alive.map(|stat| stat.resident * self.page).sum();
+        self.memory.look(rss, now, || pss(&members, self.page));
+        self.cpu.look(&members, self.limits.cpu, || tree.look());
+    }
+
+    fn look_at_work(&mut self) {
+        self.work = work::count(&self.dir, None).total.saturating_sub(self.given);
+        self.peak_work = self.peak_work.max(self.work);
+    }
+}
+
+/// A process that does not let us see its proportion counts in full.
+fn pss(members: &[Stat], page: u64) -> u64 {
+    let one = |stat: &Stat| proc::pss(stat.process.pid).unwrap_or(stat.resident * page);
+    members.iter().filter(|stat| !stat.is_dead()).map(one).sum()
+}
+
+/// The moment of the next look, from what the last one took.
+fn after(began: Duration, soonest: Duration, latest: Duration) -> Duration {
+    let now = since_boot();
+    now + (now.saturating_sub(began) * SHARE).clamp(soonest, latest)
+}

@@ -1,0 +1,84 @@
+//! The doorbell: a FIFO by which requests and ended runs wake a lingering tick.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, ErrorKind, Read, Write},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::{FileTypeExt, OpenOptionsExt},
+    },
+    time::Duration,
+};
+
+use nix::{
+    libc::{O_NOFOLLOW, O_NONBLOCK},
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+};
+
+use super::Site;
+
+impl Site {
+    /// Wakes whoever listens. With nobody there, or with rings enough already, it is done all the same.
+    pub fn ring(&self) {
+        let opened = OpenOptions::new().write(true).custom_flags(O_NONBLOCK | O_NOFOLLOW).open(self.doorbell());
+        let Ok(mut bell) = opened else { return };
+        if is_fifo(&bell) {
+            // A full pipe is a ring that has not been answered yet, so a failure to write loses nothing.
+            let _ = bell.write(b"!");
+        }
+    }
+}
+
+fn is_fifo(file: &File) -> bool {
+    file.metadata().is_ok_and(|about| about.file_type().is_fifo())
+}
+
+/// The doorbell from inside. It is opened for writing too, so that it never reads as ended.
+#[derive(Debug)]
+pub struct Doorbell(File);
+
+impl Doorbell {
+    /// Rings count from here on.
+    pub fn open(site: &Site) -> io::Result<Self> {
+        let path = site.doorbell();
+        let bell = OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK | O_NOFOLLOW).open(path)?;
+        if is_fifo(&bell) {
+            Ok(Self(bell))
+        } else {
+            Err(io::Error::other("the doorbell is not a FIFO; run `pressroom check --create`"))
+        }
+    }
+
+    /// Waits until it has rung, at most for `timeout`; tells whether it has. A signal ends the wait.
+    pub fn wait(&self, timeout: Duration) -> io::Result<bool> {
+        // Rounded up: a rest of less than a millisecond must not become a busy loop.
+        let ms = timeout.as_nanos().div_ceil(1_000_000);
+        let limit = PollTimeout::try_from(i32::try_from(ms).unwrap_or(i32::MAX)).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)], limit) {
+            Ok(ready) => Ok(ready > 0),
+            Err(nix::errno::Errno::EINTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes all rings so far; tells whether there were any.
+    pub fn drain(&self) -> io::Result<bool> {
+        let mut rings = [0; 4096];
+        let mut any = false;
+        loop {
+            match (&self.0).read(&mut rings) {
+                Ok(0) => return Ok(any),
+                Ok(_) => any = true,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(any),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl AsFd for Doorbell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,191 @@
+//! Making a state directory, and putting right the owners and modes of one that is there.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    io::ErrorKind,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
+    path::Path,
+};
+
+use anyhow::{Context, bail};
+use nix::{
+    fcntl::AtFlags,
+    sys::stat::{FchmodatFlags, Mode, fchmodat},
+    unistd::{fchownat, mkfifoat},
+};
+
+use super::{
+    Site,
+    dir::{About, Dir, Kind},
+    disk,
+    layout::{self, Item, TOP_MODE},
+    marker,
+    owners::Owners,
+    reserve,
+};
+use crate::config::Config;
+
+impl Site {
+    /// Makes everything a site consists of but the content of the database, whatever the umask; tells what it did.
+    /// Done again it does nothing. `user` and `group` are names or numbers, by default those of an existing site or
+    /// the caller's; another `user` needs root.
+    pub fn create(config: &Config, user: Option<&str>, group: Option<&str>) -> anyhow::Result<Vec<String>> {
+        let site = Self { state_dir: config.state_dir.clone() };
+        let existing = fs::metadata(site.marker()).and_then(|_| fs::metadata(&site.state_dir)).ok();
+        let owners = Owners::resolve(user, group, existing.map(|about| (about.uid(), about.gid())))?;
+        let mut maker = Maker { owners, done: Vec::new() };
+        maker.state_dir(&site)?;
+        for item in layout::items(&site, config) {
+            maker.item(&item)?;
+        }
+        for item in layout::companions(config) {
+            maker.companion(&item)?;
+        }
+        maker.try_out(&site)?;
+        Ok(maker.done)
+    }
+}
+
+struct Maker {
+    owners: Owners,
+    done: Vec<String>,
+}
+
+impl Maker {
+    fn state_dir(&mut self, site: &Site) -> anyhow::Result<()> {
+        let path = site.state_dir();
+        refuse_disk(path)?;
+        self.parents(path)?;
+        let made = fs::create_dir(path);
+        let made = match made {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+            made => made.map(|()| true).with_context(|| format!("cannot make {}", path.display()))?,
+        };
+        let dir = Dir::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let marked = marker::claim(&dir, &path.display().to_string())?;
+        refuse_disk(path)?;
+        self.settle_top(path, made)?;
+        let marker = layout::marker(site);
+        self.settle(&dir, OsStr::new(marker::NAME), &marker, marked)
+    }
+
+    /// Makes the directories above, which everybody may pass through.
+    fn parents(&mut self, path: &Path) -> anyhow::Result<()> {
+        let Some(parent) = path.parent().filter(|parent| !parent.exists()) else { return Ok(()) };
+        self.parents(parent)?;
+        let made = fs::DirBuilder::new().mode(0o755).create(parent);
+        made.with_context(|| format!("cannot make {}", parent.display()))?;
+        fs::set_permissions(parent, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        self.done.push(format!("made {} (0755)", parent.display()));
+        Ok(())
+    }
+
+    /// The state directory may be named through a link; what it leads to is what belongs to the site.
+    fn settle_top(&mut self, path: &Path, made: bool) -> anyhow::Result<()> {
+        let path = fs::canonicalize(path)?;
+        let item = Item { path, kind: Kind::Directory, mode: TOP_MODE, shared: false };
+        let (parent, name) = place(&item.path)?;
+        self.settle(&parent, name, &item, made)
+    }
+
+    fn item(&mut self, item: &Item) -> anyhow::Result<()> {
+        let (parent, name) = place(&item.path)?;
+        let made = match parent.about(name)? {
+            Some(about) if about.kind == item.kind => false,
+            Some(_) => bail!("{} is not {}; move it away", item.path.display(), layout::word(item.kind)),
+            None => {
+                make(&parent, name, item).with_context(|| format!("cannot make {}", item.path.display()))?;
+                true
+            }
+        };
+        self.settle(&parent, name, item, made)
+    }
+
+    /// Files that come and go with the database are only put right.
+    fn companion(&mut self, item: &Item) -> anyhow::Result<()> {
+        let (parent, name) = place(&item.path)?;
+        match parent.about(name)? {
+            Some(about) if about.kind == item.kind => self.settle(&parent, name, item, false),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the item its owner and mode, in this order: a change of owner takes the setgid bit away.
+    fn settle(&mut self, parent: &Dir, name: &OsStr, item: &Item, made: bool) -> anyhow::Result<()> {
+        let label = item.path.display();
+        let owned =
+            self.own(parent, name, item).with_context(|| format!("cannot give {label} to {}", self.owners.text()))?;
+        let about = look(parent, name, item)?;
+        let moded = about.mode != item.mode;
+        if moded {
+            let mode = Mode::from_bits_truncate(item.mode);
+            fchmodat(parent, name, mode, FchmodatFlags::NoFollowSymlink)
+                .with_context(|| format!("cannot set the mode of {label} to {:04o}", item.mode))?;
+        }
+        if look(parent, name, item)?.mode != item.mode {
+            bail!("{label} does not keep mode {:04o}; is its owner in the group of {}?", item.mode, self.owners.text());
+        }
+        match (made, owned || moded) {
+            (true, _) => self.done.push(format!("made {label} ({:04o}, {})", item.mode, self.owners.text())),
+            (false, true) => self.done.push(format!("set {label} to {:04o}, {}", item.mode, self.owners.text())),
+            (false, false) => {}
+        }
+        Ok(())
+    }
+
+    /// Changes the owner where it is wrong; tells whether it was.
+    fn own(&self, parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<bool> {
+        let about = look(parent, name, item)?;
+        let uid = (!item.shared && about.uid != self.owners.uid.as_raw()).then_some(self.owners.uid);
+        let gid = (about.gid != self.owners.gid.as_raw()).then_some(self.owners.gid);
+        if uid.is_some() || gid.is_some() {
+            fchownat(parent, name, uid, gid, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+        }
+        Ok(uid.is_some() || gid.is_some())
+    }
+
+    fn try_out(&self, site: &Site) -> anyhow::Result<()> {
+        let tried = disk::try_link(&site.work(), &site.cache());
+        match tried.with_context(|| format!("cannot try out {}", site.state_dir.display()))? {
+            Some(problem) => bail!(problem),
+            None => Ok(()),
+        }
+    }
+}
+
+fn make(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<()> {
+    match item.kind {
+        Kind::Directory => parent.make(name).map(drop)?,
+        Kind::Fifo => mkfifoat(parent, name, Mode::S_IRUSR | Mode::S_IWUSR)?,
+        _ => {
+            let file = parent.make_file(name)?;
+            if name == "reserve" {
+                reserve::fill(&file)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn look(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<About> {
+    parent.about(name)?.with_context(|| format!("{} has vanished", item.path.display()))
+}
+
+/// The open directory that an item lies in, and its name there.
+fn place(path: &Path) -> anyhow::Result<(Dir, &OsStr)> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        bail!("{} cannot be part of a site", path.display());
+    };
+    let dir = Dir::locate(parent).with_context(|| format!("cannot open {}", parent.display()))?;
+    Ok((dir, name))
+}
+
+/// Looks at the nearest directory that is there, so that nothing is made where it cannot stay.
+fn refuse_disk(path: &Path) -> anyhow::Result<()> {
+    let Some(there) = path.ancestors().find(|path| path.is_dir()) else { return Ok(()) };
+    match disk::refusal(there).with_context(|| format!("cannot look at {}", there.display()))? {
+        Some(why) => bail!(why),
+        None => Ok(()),
+    }
+}

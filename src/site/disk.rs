@@ -1,0 +1,119 @@
+//! Space, and file systems that cannot carry a site.
+
+use std::{ffi::OsStr, fs, io, os::unix::fs::MetadataExt, path::Path};
+
+use nix::{
+    fcntl::AtFlags,
+    sys::{statfs::statfs, statvfs::statvfs},
+    unistd::{Uid, linkat},
+};
+
+use super::{dir::Dir, marker};
+
+/// File systems without dependable locks, links or names: their number in statfs(2), and why not.
+const REFUSED: [(u32, &str, &str); 14] = [
+    (0x6969, "NFS", REMOTE),
+    (0x517b, "SMB", REMOTE),
+    (0xff53_4d42, "SMB (cifs)", REMOTE),
+    (0xfe53_4d42, "SMB (smb2)", REMOTE),
+    (0x5346_414f, "AFS", REMOTE),
+    (0x00c3_6400, "Ceph", REMOTE),
+    (0x0102_1997, "9p", REMOTE),
+    (0x0bd0_0bd0, "Lustre", REMOTE),
+    (0x786f_4256, "a VirtualBox shared folder", REMOTE),
+    (0x6573_5546, "FUSE", "its locks and links depend on a program"),
+    (0x4d44, "FAT", FOLDS),
+    (0x2011_bab0, "exFAT", FOLDS),
+    (0x7366_746e, "NTFS", FOLDS),
+    (0x482b, "HFS+", FOLDS),
+];
+const REMOTE: &str = "its locks may not tell that a process has died";
+const FOLDS: &str = "it takes names that differ in case for the same";
+
+/// Bytes that this user can still write at `path`.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let disk = statvfs(path)?;
+    let blocks = if Uid::effective().is_root() { disk.blocks_free() } else { disk.blocks_available() };
+    Ok(blocks.saturating_mul(disk.fragment_size()))
+}
+
+/// Why a site cannot lie at `path`, a directory. `None`: it can.
+pub fn refusal(path: &Path) -> io::Result<Option<String>> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
+    let number = statfs(path)?.filesystem_type().0 as u32;
+    if let Some(why) = refused(number) {
+        return Ok(Some(format!("{} is on {why}; use a local file system", path.display())));
+    }
+    let folds = folds_case(path, marker::NAME)?;
+    Ok(folds.then(|| format!("{} is no place for files: {FOLDS}; use another file system", path.display())))
+}
+
+fn refused(number: u32) -> Option<String> {
+    REFUSED.iter().find(|(refused, ..)| *refused == number).map(|(_, name, why)| format!("{name}: {why}"))
+}
+
+/// Whether the file `name` is found by its name in capitals too.
+fn folds_case(dir: &Path, name: &str) -> io::Result<bool> {
+    let dir = Dir::open(dir)?;
+    let Some(plain) = dir.about(OsStr::new(name))? else { return Ok(false) };
+    let capital = dir.about(OsStr::new(&name.to_uppercase()))?;
+    Ok(capital.is_some_and(|capital| capital.inode == plain.inode))
+}
+
+/// Whether a file can be linked from one directory into the other, as far as their device numbers tell.
+pub fn same_filesystem(one: &Path, other: &Path) -> io::Result<bool> {
+    Ok(fs::metadata(one)?.dev() == fs::metadata(other)?.dev())
+}
+
+/// Tries what publishing does: a file made in `work` gets a second name in `cache`. Tells why it cannot.
+pub(super) fn try_link(work: &Path, cache: &Path) -> io::Result<Option<String>> {
+    const PROBE: &str = ".probe";
+    let (from, to) = (Dir::open_real(work)?, Dir::open_real(cache)?);
+    let name = OsStr::new(PROBE);
+    from.unlink(name)?;
+    to.unlink(name)?;
+    from.make_file(name)?;
+    let linked = linkat(&from, name, &to, name, AtFlags::empty());
+    let folds = folds_case(cache, PROBE);
+    from.unlink(name)?;
+    to.unlink(name)?;
+    Ok(match linked {
+        Err(error) => Some(format!(
+            "a file of {} cannot be linked into {} ({}); both must lie on one local file system",
+            work.display(),
+            cache.display(),
+            error.desc()
+        )),
+        Ok(()) => folds?.then(|| format!("{} is no place for files: {FOLDS}", cache.display())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remote_and_case_folding_file_systems_are_refused_and_local_ones_are_not() {
+        for (number, ..) in REFUSED {
+            assert!(refused(number).is_some());
+        }
+        for (name, number) in [
+            ("overlayfs", 0x794c_7630),
+            ("ext4", 0xef53),
+            ("xfs", 0x5846_5342),
+            ("btrfs", 0x9123_683e),
+            ("tmpfs", 0x0102_1994),
+        ] {
+            assert_eq!(refused(number), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_found_in_capitals_too_betrays_a_folding_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(".pressroom"), "").unwrap();
+        assert_eq!(refusal(dir.path()).unwrap(), None);
+        fs::hard_link(dir.path().join(".pressroom"), dir.path().join(".PRESSROOM")).unwrap();
+        assert!(refusal(dir.path()).unwrap().unwrap().contains("differ in case"));
+    }
+}

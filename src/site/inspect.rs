@@ -1,0 +1,112 @@
+//! What is wrong with a state directory, for `check`. Nothing is opened but directories: closing a database file would
+//! drop the locks that SQLite holds on it in this process.
+
+use std::{
+    fs,
+    io::{self, ErrorKind},
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
+
+use nix::unistd::{Gid, Uid};
+
+use super::{
+    Site,
+    dir::{About, Dir},
+    disk,
+    layout::{self, Item, TOP_MODE},
+    owners::{group_name, user_name},
+};
+use crate::config::Config;
+
+const REMEDY: &str = "run `pressroom check --create`";
+/// The longest path of a work directory, in bytes, below which Chromium can still make its sockets.
+const WORK_PATH: usize = 62;
+/// Bytes of an attempt's id and the slash before it.
+const ATTEMPT: usize = 27;
+
+impl Site {
+    /// One sentence for each thing that keeps the site from working: file system, kinds, owners, modes.
+    pub fn problems(&self, config: &Config) -> Vec<String> {
+        let top = match fs::metadata(&self.state_dir) {
+            Ok(top) => top,
+            Err(error) => return vec![format!("cannot look at {}: {error}", self.state_dir.display())],
+        };
+        let mut problems = self.disk_problems();
+        if top.mode() & 0o7777 != TOP_MODE {
+            problems.push(wrong_mode(&self.state_dir, top.mode() & 0o7777, TOP_MODE));
+        }
+        let items = layout::items(self, config);
+        problems.extend(items.iter().flat_map(|item| item_problems(item, (top.uid(), top.gid()))));
+        problems
+    }
+
+    fn disk_problems(&self) -> Vec<String> {
+        let (work, cache) = (self.work(), self.cache());
+        let mut problems: Vec<_> = [self.state_dir.clone(), work.clone(), cache.clone(), self.queue()]
+            .iter()
+            .filter_map(|dir| disk::refusal(dir).ok().flatten())
+            .collect();
+        if let Ok(false) = disk::same_filesystem(&work, &cache) {
+            problems.push(format!("{} and {} must lie on one file system", work.display(), cache.display()));
+        }
+        problems
+    }
+
+    /// One sentence for each thing that works and may surprise: a long path of the work directory.
+    pub fn warnings(&self) -> Vec<String> {
+        let length = self.work().as_os_str().len() + ATTEMPT;
+        let long = (length > WORK_PATH).then(|| {
+            format!(
+                "paths of work directories have {length} bytes; with more than {WORK_PATH} some programs, such as \
+                 Chromium, cannot make their sockets there; use a shorter state_dir"
+            )
+        });
+        long.into_iter().collect()
+    }
+
+    /// The name of the user who owns the site and whose crontab ticks; a number if it has no name.
+    pub fn owner(&self) -> io::Result<String> {
+        Ok(user_name(Uid::from_raw(fs::metadata(&self.state_dir)?.uid())))
+    }
+}
+
+fn item_problems(item: &Item, owner: (u32, u32)) -> Vec<String> {
+    let label = item.path.display();
+    match look(&item.path) {
+        Ok(Some(about)) if about.kind == item.kind => owner_and_mode(item, &about, owner),
+        Ok(Some(_)) => vec![format!("{label} is not {}; move it away and {REMEDY}", layout::word(item.kind))],
+        Ok(None) => vec![format!("{label} is missing; {REMEDY}")],
+        // What another user may not look at is his to check.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Vec::new(),
+        Err(error) => vec![format!("cannot look at {label}: {error}")],
+    }
+}
+
+fn look(path: &Path) -> io::Result<Option<About>> {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => Dir::locate(parent)?.about(name),
+        _ => Ok(None),
+    }
+}
+
+fn owner_and_mode(item: &Item, about: &About, (uid, gid): (u32, u32)) -> Vec<String> {
+    let label = item.path.display();
+    let mut problems = Vec::new();
+    if about.uid != uid && !item.shared {
+        let (is, should) = (user_name(Uid::from_raw(about.uid)), user_name(Uid::from_raw(uid)));
+        problems.push(format!("{label} belongs to user {is}, not {should}; {REMEDY}"));
+    }
+    if about.gid != gid {
+        let (is, should) = (group_name(Gid::from_raw(about.gid)), group_name(Gid::from_raw(gid)));
+        problems.push(format!("{label} belongs to group {is}, not {should}; {REMEDY}"));
+    }
+    if about.mode != item.mode {
+        problems.push(wrong_mode(&item.path, about.mode, item.mode));
+    }
+    problems
+}
+
+fn wrong_mode(path: &Path, is: u32, should: u32) -> String {
+    format!("{} has mode {is:04o}, not {should:04o}; {REMEDY}", path.display())
+}

@@ -1,0 +1,60 @@
+//! What a state directory consists of.
+
+use std::path::PathBuf;
+
+use super::{Site, dir::Kind, marker};
+use crate::config::Config;
+
+/// The mode of the state directory itself.
+pub(super) const TOP_MODE: u32 = 0o2750;
+
+/// One thing that has to be there.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub path: PathBuf,
+    pub kind: Kind,
+    pub mode: u32,
+    /// Made by either of two users, it is right whoever owns it.
+    pub shared: bool,
+}
+
+pub(super) fn marker(site: &Site) -> Item {
+    Item { path: site.state_dir.join(marker::NAME), kind: Kind::File, mode: 0o640, shared: false }
+}
+
+/// Everything below the state directory, each directory before what lies in it.
+pub(super) fn items(site: &Site, config: &Config) -> Vec<Item> {
+    let item = |path, kind, mode, shared| Item { path, kind, mode, shared };
+    vec![
+        marker(site),
+        item(site.cache(), Kind::Directory, 0o2750, false),
+        item(site.work(), Kind::Directory, 0o700, false),
+        item(site.log(), Kind::Directory, 0o700, false),
+        item(site.queue(), Kind::Directory, 0o2770, false),
+        item(site.tick_lock(), Kind::File, 0o600, false),
+        item(site.tick_next(), Kind::File, 0o600, false),
+        item(config.database.clone(), Kind::File, 0o660, true),
+        item(site.doorbell(), Kind::Fifo, 0o660, true),
+        item(site.reserve(), Kind::File, 0o660, true),
+    ]
+}
+
+/// What SQLite keeps beside the database; it may be absent.
+pub(super) fn companions(config: &Config) -> Vec<Item> {
+    let beside = |ending: &str| {
+        let mut path = config.database.clone().into_os_string();
+        path.push(ending);
+        Item { path: path.into(), kind: Kind::File, mode: 0o660, shared: true }
+    };
+    vec![beside("-wal"), beside("-shm")]
+}
+
+/// The word for a kind, as in "is not a directory".
+pub(super) const fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::File => "a regular file",
+        Kind::Directory => "a directory",
+        Kind::Fifo => "a FIFO",
+        Kind::Other => "a special file",
+    }
+}

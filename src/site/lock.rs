@@ -1,0 +1,145 @@
+//! Who is alive: the locks of ticks and of attempts.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, ErrorKind},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use fs2::FileExt;
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+
+use super::{Site, attempts::checked};
+
+/// What trying to take an attempt's lock showed.
+#[derive(Debug)]
+pub enum Probe {
+    /// Its run holds it.
+    Alive,
+    /// Nobody held it; we do now, until the file is dropped.
+    Free(File),
+    Missing,
+    /// It could not be opened, or is no regular file: nothing can be said.
+    Unverified,
+}
+
+/// What a look at an attempt's lock showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    Alive,
+    Free,
+    Missing,
+    Unverified,
+}
+
+/// How often and after which pauses reap tries, since an onlooker may hold a lock for a moment.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl Site {
+    /// A new lock for `attempt`, held exclusively by the returned file and its copies. It must not exist yet.
+    pub fn new_lock(&self, attempt: &str) -> io::Result<File> {
+        let path = self.lock_of(checked(attempt)?);
+        let lock = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        lock.set_permissions(Permissions::from_mode(0o600))?;
+        // It waits: an onlooker may have found the new file first and lets go at once.
+        lock.lock_exclusive()?;
+        Ok(lock)
+    }
+
+    /// Takes an attempt's lock if its run is dead: three tries 20 ms apart, since an onlooker may hold it for a moment.
+    /// Only for the tick that holds `tick.lock`.
+    pub fn try_take(&self, attempt: &str) -> Probe {
+        let lock = match open(&self.lock_of(attempt), OpenOptions::new().read(true).write(true)) {
+            Ok(lock) => lock,
+            Err(Sight::Missing) => return Probe::Missing,
+            Err(_) => return Probe::Unverified,
+        };
+        for attempt in 1..=TRIES {
+            match held(lock.try_lock_exclusive()) {
+                Ok(false) => return Probe::Free(lock),
+                Ok(true) if attempt < TRIES => thread::sleep(PAUSE),
+                Ok(true) => {}
+                Err(_) => return Probe::Unverified,
+            }
+        }
+        Probe::Alive
+    }
+
+    /// Looks whether an attempt's lock is held, and lets go at once.
+    pub fn peek(&self, attempt: &str) -> Sight {
+        let lock = match open(&self.lock_of(attempt), OpenOptions::new().read(true)) {
+            Ok(lock) => lock,
+            Err(sight) => return sight,
+        };
+        match held(FileExt::try_lock_shared(&lock)) {
+            Ok(true) => Sight::Alive,
+            Ok(false) => Sight::Free,
+            Err(_) => Sight::Unverified,
+        }
+    }
+
+    /// Removes an attempt's lock file. Its absence is success.
+    pub fn remove_lock(&self, attempt: &str) -> io::Result<()> {
+        absent_is_fine(fs::remove_file(self.lock_of(checked(attempt)?)))
+    }
+
+    /// The lock of the one tick at work. `None`: another tick holds it.
+    pub fn take_tick(&self) -> io::Result<Option<File>> {
+        take(&self.tick_lock())
+    }
+
+    /// The place of the one successor. `None`: somebody waits already.
+    pub fn take_next(&self) -> io::Result<Option<File>> {
+        take(&self.tick_next())
+    }
+
+    /// Waits for the lock of the tick at work. A signal that is handled ends the wait with `Interrupted`.
+    pub fn wait_for_tick(&self) -> io::Result<File> {
+        let lock = open_own(&self.tick_lock())?;
+        lock.lock_exclusive()?;
+        Ok(lock)
+    }
+}
+
+/// Opens a lock that is there. Nothing that lies in its place may be followed or block us.
+fn open(path: &Path, how: &mut OpenOptions) -> Result<File, Sight> {
+    let lock = how.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Sight::Missing,
+        _ => Sight::Unverified,
+    })?;
+    match lock.metadata() {
+        Ok(about) if about.is_file() => Ok(lock),
+        _ => Err(Sight::Unverified),
+    }
+}
+
+fn open_own(path: &Path) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+    how.open(path)
+}
+
+fn take(path: &Path) -> io::Result<Option<File>> {
+    let lock = open_own(path)?;
+    Ok((!held(lock.try_lock_exclusive())?).then_some(lock))
+}
+
+/// Whether somebody else holds the lock that we tried to take.
+fn held(tried: io::Result<()>) -> io::Result<bool> {
+    match tried {
+        Ok(()) => Ok(false),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn absent_is_fine(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}

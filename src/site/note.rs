@@ -1,0 +1,136 @@
+//! The note in an attempt's lock file: which processes belong to it, for whoever has to end them after a crash.
+
+use std::{
+    fmt::Write as _,
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    time::Duration,
+};
+
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+
+use super::Site;
+
+/// A note is far shorter; a file that is longer was not written by us.
+const LONGEST: usize = 4096;
+
+/// A process that cannot be mistaken for a later one with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessId {
+    pub pid: i32,
+    /// Clock ticks since boot, field 22 of /proc/PID/stat.
+    pub start: u64,
+}
+
+/// What a run writes about itself and its exporter. What is not known yet is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockNote {
+    pub run: Option<ProcessId>,
+    /// The leader of the exporter's process group.
+    pub leader: Option<ProcessId>,
+    pub leader_session: Option<i32>,
+    pub boot_id: String,
+    /// On the clock of the limits, when the attempt was started.
+    pub since_boot: Duration,
+}
+
+impl LockNote {
+    /// Writes the note into the open lock file in place of an earlier one.
+    pub fn write(&self, lock: &File) -> io::Result<()> {
+        let text = self.text();
+        // The rest of a longer note goes last: at no moment there is less to read than before.
+        lock.write_all_at(text.as_bytes(), 0)?;
+        lock.set_len(text.len() as u64)
+    }
+
+    /// Reads as much as is there: the machine may have stopped in the middle of a note.
+    pub fn read(lock: &File) -> io::Result<Self> {
+        let mut text = vec![0; LONGEST];
+        let length = lock.read_at(&mut text, 0)?;
+        text.truncate(length);
+        Ok(Self::parse(&String::from_utf8_lossy(&text)))
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("boot {}\nsince_boot_ms {}\n", self.boot_id, self.since_boot.as_millis());
+        let mut line = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                let _ = writeln!(text, "{key} {value}");
+            }
+        };
+        line("run", self.run.map(ProcessId::text));
+        line("leader", self.leader.map(ProcessId::text));
+        line("session", self.leader_session.map(|session| session.to_string()));
+        text
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut note = Self::default();
+        // A last line without its end may be cut in the middle of a number.
+        for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+            let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+            match key {
+                "boot" => value.clone_into(&mut note.boot_id),
+                "since_boot_ms" => note.since_boot = Duration::from_millis(value.parse().unwrap_or(0)),
+                "run" => note.run = ProcessId::parse(value),
+                "leader" => note.leader = ProcessId::parse(value),
+                "session" => note.leader_session = value.parse().ok(),
+                _ => {}
+            }
+        }
+        note
+    }
+}
+
+impl ProcessId {
+    fn text(self) -> String {
+        format!("{} {}", self.pid, self.start)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (pid, start) = text.split_once(' ')?;
+        Some(Self { pid: pid.parse().ok().filter(|pid| *pid > 0)?, start: start.parse().ok()? })
+    }
+}
+
+impl Site {
+    /// The note of an attempt, read without touching its lock.
+    pub fn note_of(&self, attempt: &str) -> io::Result<LockNote> {
+        let flags = O_NOFOLLOW | O_NONBLOCK;
+        LockNote::read(&OpenOptions::new().read(true).custom_flags(flags).open(self.lock_of(attempt))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole() -> LockNote {
+        LockNote {
+            run: Some(ProcessId { pid: 12, start: 3456 }),
+            leader: Some(ProcessId { pid: 13, start: 3457 }),
+            leader_session: Some(13),
+            boot_id: "b7c1".into(),
+            since_boot: Duration::from_millis(9876),
+        }
+    }
+
+    #[test]
+    fn a_note_is_read_as_it_was_written_and_a_shorter_one_replaces_it() {
+        let file = tempfile::tempfile().unwrap();
+        whole().write(&file).unwrap();
+        assert_eq!(LockNote::read(&file).unwrap(), whole());
+        let early = LockNote { leader: None, leader_session: None, ..whole() };
+        early.write(&file).unwrap();
+        assert_eq!(LockNote::read(&file).unwrap(), early);
+    }
+
+    #[test]
+    fn of_a_cut_or_foreign_note_only_whole_lines_count() {
+        assert_eq!(LockNote::parse(""), LockNote::default());
+        assert_eq!(LockNote::parse("run 12 34\nleader 13 3").run, Some(ProcessId { pid: 12, start: 34 }));
+        assert_eq!(LockNote::parse("run 12 34\nleader 13 3").leader, None);
+        assert_eq!(LockNote::parse("run -1 34\nrun 0 5\nnonsense\n"), LockNote::default());
+    }
+}

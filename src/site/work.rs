@@ -1,0 +1,112 @@
+//! The work directory of one attempt.
+//!
+//! An exporter can leave anything in it: directories of mode 000, links to places that are not ours, trees deeper than
+//! any path may be. Removing it needs three open directories at most, however deep the tree: a directory two levels
+//! down is first moved up into the work directory itself.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, Permissions},
+    io::{self, ErrorKind},
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+};
+
+use nix::{
+    errno::Errno,
+    fcntl::renameat,
+    sys::stat::{FchmodatFlags, Mode, fchmodat},
+};
+
+use super::{Site, attempts::checked, dir::Dir};
+
+/// Names handled at once: a directory with millions of them must not fill our memory.
+const BATCH: usize = 4096;
+
+impl Site {
+    /// Makes the work directory of `attempt`, for its owner alone. It must not exist yet.
+    pub fn make_work(&self, attempt: &str) -> io::Result<PathBuf> {
+        let path = self.work_of(checked(attempt)?);
+        fs::create_dir(&path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o700))?;
+        Ok(path)
+    }
+
+    /// Removes the work directory with all that is in it, whatever its modes and depth. No link is followed.
+    /// Its absence is success.
+    pub fn remove_work(&self, attempt: &str) -> io::Result<()> {
+        let name = OsStr::new(checked(attempt)?);
+        let work = match Dir::open_real(&self.work()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            opened => opened?,
+        };
+        match work.about(name)? {
+            None => Ok(()),
+            Some(about) if about.is_dir() => Clearing::of(open_up(&work, name)?).and_remove(&work, name),
+            Some(_) => work.unlink(name).map(drop),
+        }
+    }
+}
+
+/// A work directory on its way out.
+struct Clearing {
+    root: Dir,
+    moved: u64,
+}
+
+impl Clearing {
+    const fn of(root: Dir) -> Self {
+        Self { root, moved: 0 }
+    }
+
+    fn and_remove(mut self, work: &Dir, name: &OsStr) -> io::Result<()> {
+        loop {
+            let names = self.root.names(BATCH)?;
+            if names.is_empty() {
+                return work.remove_dir(name).map(drop);
+            }
+            for name in names {
+                self.clear(&name)?;
+            }
+        }
+    }
+
+    /// Removes one name of the root; directories in a directory become names of the root.
+    fn clear(&mut self, name: &OsStr) -> io::Result<()> {
+        if !self.root.about(name)?.is_some_and(|about| about.is_dir()) {
+            return self.root.unlink(name).map(drop);
+        }
+        let dir = open_up(&self.root, name)?;
+        loop {
+            let children = dir.names(BATCH)?;
+            if children.is_empty() {
+                return self.root.remove_dir(name).map(drop);
+            }
+            for child in children {
+                self.clear_child(&dir, &child)?;
+            }
+        }
+    }
+
+    fn clear_child(&mut self, dir: &Dir, child: &OsStr) -> io::Result<()> {
+        if !dir.about(child)?.is_some_and(|about| about.is_dir()) {
+            return dir.unlink(child).map(drop);
+        }
+        // Moving a directory changes its "..", which needs the right to write into it.
+        open_up(dir, child)?;
+        loop {
+            self.moved += 1;
+            let place = OsString::from(format!("moved-{}", self.moved));
+            match renameat(dir, child, &self.root, place.as_os_str()) {
+                Err(Errno::EEXIST | Errno::ENOTEMPTY | Errno::ENOTDIR) => {}
+                moved => return Ok(moved?),
+            }
+        }
+    }
+}
+
+/// Opens a directory whatever its mode, which becomes 0700.
+fn open_up(parent: &Dir, name: &OsStr) -> io::Result<Dir> {
+    fchmodat(parent, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
+    parent.enter(name)
+}

@@ -1,0 +1,26 @@
+//! What `request` answers, in every state that the command line knows.
+
+use crate::site::Site;
+
+#[test]
+fn a_book_is_queued_made_and_served() {
+    let site = Site::new().create();
+    site.ask("Emma").exits(75).stdout("queued 1\n").stderr("");
+    site.ask("Emma").exits(75).stdout("queued 1\n");
+    site.tick().exits(0).stdout("").stderr("");
+    let path = site.cached("epub/Emma.epub");
+    site.ask("Emma").exits(0).stdout(&format!("ready {}\n", path.display()));
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "Emma\n");
+    assert_eq!(site.count("SELECT count(*) FROM job"), 0);
+    assert_eq!(site.text("SELECT result FROM attempt"), "ok");
+}
+
+#[test]
+fn a_hit_opens_no_database() {
+    let site = Site::new().create();
+    site.ask("Emma");
+    site.tick();
+    std::fs::rename(site.path("s/queue"), site.path("s/away")).unwrap();
+    site.ask("Emma").exits(0).says("ready ");
+    site.ask("Nana").exits(78).warns("check --create");
+}

@@ -1,0 +1,260 @@
+//! A small world: a temporary directory with a configuration and a state directory, an empty environment, a clock
+//! that a test can set, and the real program to run in it.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+/// Longer than anything takes on a busy machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const HEAD: &str = r#"
+state_dir = "s"
+[cache]
+min_free = "0B"
+[host]
+min_free_memory = "0B"
+"#;
+
+/// The exporter that most tests use: `$1` is the output, `$2` the title.
+const EPUB: &str = r#"
+[exporter.epub]
+command = ["/bin/sh", "-c", '''SCRIPT''', "sh", "{output}", "{title}"]
+filename = "{title}.epub"
+EXTRA
+[exporter.epub.params.title]
+required = true
+"#;
+
+/// One site. Dropped, it is gone with all that is in it.
+pub struct Site {
+    dir: TempDir,
+    head: String,
+    exporter: String,
+    more: String,
+}
+
+impl Site {
+    /// A site whose exporter `epub` writes its title into its output.
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("pr").tempdir_in("/tmp").expect("a directory in /tmp");
+        let site = Self { dir, head: HEAD.into(), exporter: String::new(), more: String::new() };
+        site.exporter(r#"printf "%s\n" "$2" >"$1""#)
+    }
+
+    /// Another script for the exporter `epub`.
+    pub fn exporter(self, script: &str) -> Self {
+        self.exporter_with(script, "")
+    }
+
+    /// The same with more settings in `[exporter.epub]`.
+    pub fn exporter_with(mut self, script: &str, extra: &str) -> Self {
+        self.exporter = EPUB.replace("SCRIPT", script).replace("EXTRA", extra);
+        self.write();
+        self
+    }
+
+    /// Settings that stand above all others, and in `[cache]` and `[host]`, in place of the usual ones.
+    pub fn head(mut self, text: &str) -> Self {
+        self.head = text.into();
+        self.write();
+        self
+    }
+
+    /// More configuration at the end of the file.
+    pub fn more(mut self, text: &str) -> Self {
+        self.more = text.into();
+        self.write();
+        self
+    }
+
+    fn write(&self) {
+        fs::write(self.config(), format!("{}{}{}", self.head, self.exporter, self.more)).expect("pressroom.toml");
+    }
+
+    /// Makes the state directory.
+    #[track_caller]
+    pub fn create(self) -> Self {
+        self.run(&["check", "--create", "--allow-root"]).exits(0);
+        self
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn path(&self, below: &str) -> PathBuf {
+        self.dir().join(below)
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.path("pressroom.toml")
+    }
+
+    /// A file of the cache.
+    pub fn cached(&self, filename: &str) -> PathBuf {
+        self.path("s/cache").join(filename)
+    }
+
+    /// The program with these words, ready to be changed and started.
+    pub fn command<S: AsRef<OsStr>>(&self, words: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pressroom"));
+        command.args(words).current_dir(self.dir()).env_clear().stdin(Stdio::null());
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("PRESSROOM_CONFIG", self.config());
+        command.env("PRESSROOM_TEST_CLOCK", self.path("clock"));
+        command
+    }
+
+    #[track_caller]
+    pub fn run<S: AsRef<OsStr>>(&self, words: &[S]) -> Done {
+        Done::of(&mut self.command(words))
+    }
+
+    /// Runs with a named point set; see `model::point`.
+    #[track_caller]
+    pub fn run_at<S: AsRef<OsStr>>(&self, point: &str, words: &[S]) -> Done {
+        Done::of(self.command(words).env("PRESSROOM_TEST_POINT", point))
+    }
+
+    /// Asks for a book by its title.
+    #[track_caller]
+    pub fn ask(&self, title: &str) -> Done {
+        self.run(&["request", "epub", &format!("title={title}")])
+    }
+
+    /// One tick that stays until its runs have ended.
+    #[track_caller]
+    pub fn tick(&self) -> Done {
+        self.run(&["tick", "--allow-root", "--wait"])
+    }
+
+    /// One tick that leaves its runs to themselves.
+    #[track_caller]
+    pub fn brief_tick(&self) -> Done {
+        self.run(&["tick", "--allow-root"])
+    }
+
+    /// Sets the wall clock so many seconds ahead.
+    pub fn clock(&self, seconds: f64) {
+        fs::write(self.path("clock.new"), seconds.to_string()).expect("clock");
+        fs::rename(self.path("clock.new"), self.path("clock")).expect("clock");
+    }
+
+    /// The database, as the test's own connection.
+    pub fn database(&self) -> rusqlite::Connection {
+        let database = rusqlite::Connection::open(self.path("s/queue/pressroom.db")).expect("the database");
+        database.busy_timeout(PATIENCE).expect("a time-out");
+        database
+    }
+
+    /// One number from the database.
+    #[track_caller]
+    pub fn count(&self, sql: &str) -> i64 {
+        self.database().query_row(sql, [], |row| row.get(0)).expect(sql)
+    }
+
+    /// One text from the database.
+    #[track_caller]
+    pub fn text(&self, sql: &str) -> String {
+        self.database().query_row(sql, [], |row| row.get(0)).expect(sql)
+    }
+
+    /// Names in a directory of the site, sorted.
+    pub fn names(&self, below: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path(below)) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// A program that has ended.
+pub struct Done {
+    pub what: String,
+    pub output: Output,
+}
+
+impl Done {
+    #[track_caller]
+    pub fn of(command: &mut Command) -> Self {
+        let output = command.output().expect("the program starts");
+        Self { what: format!("{command:?}"), output }
+    }
+
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    pub fn err(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    fn said(&self) -> String {
+        format!("{}\nstatus {:?}\nstdout: {}stderr: {}", self.what, self.output.status, self.out(), self.err())
+    }
+
+    #[track_caller]
+    pub fn exits(&self, code: i32) -> &Self {
+        assert_eq!(self.output.status.code(), Some(code), "{}", self.said());
+        self
+    }
+
+    #[track_caller]
+    pub fn dies_of(&self, signal: i32) -> &Self {
+        assert_eq!(self.output.status.signal(), Some(signal), "{}", self.said());
+        self
+    }
+
+    #[track_caller]
+    pub fn stdout(&self, text: &str) -> &Self {
+        assert_eq!(self.out(), text, "{}", self.said());
+        self
+    }
+
+    #[track_caller]
+    pub fn stderr(&self, text: &str) -> &Self {
+        assert_eq!(self.err(), text, "{}", self.said());
+        self
+    }
+
+    #[track_caller]
+    pub fn says(&self, part: &str) -> &Self {
+        assert!(self.out().contains(part), "no {part:?} in the output of {}", self.said());
+        self
+    }
+
+    #[track_caller]
+    pub fn warns(&self, part: &str) -> &Self {
+        assert!(self.err().contains(part), "no {part:?} in the errors of {}", self.said());
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.output.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.said()))
+    }
+}
+
+/// Waits until it holds; a minute at most.
+#[track_caller]
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Kills a child of ours and takes its end.
+pub fn kill(mut child: Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
