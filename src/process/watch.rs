@@ -14,8 +14,9 @@ use super::{
 };
 use crate::model::{clock::since_boot, limits::Limits};
 
-/// A look may cost a hundredth of the time until the next one.
+/// A look may cost one part in so many of the time until the next one.
 const SHARE: u32 = 100;
+const WORK_SHARE: u32 = 20;
 const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(1);
 
@@ -28,7 +29,6 @@ pub(super) struct Watch {
     pub memory: MemoryMeter,
     pub processes: usize,
     pub peak_processes: usize,
-    /// Bytes that lay in the directory at the start.
     given: u64,
     work: u64,
     peak_work: u64,
@@ -39,12 +39,13 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(limits: Limits, dir: PathBuf) -> Self {
+    /// `given`: bytes that lay in the directory before the exporter was started.
+    pub(super) fn new(limits: Limits, dir: PathBuf, given: u64) -> Self {
         Self {
             cpu: CpuMeter::new(),
             memory: MemoryMeter::new(limits.memory),
             page: sys::units().1,
-            given: work::count(&dir, None).total,
+            given,
             limits,
             dir,
             processes: 0,
@@ -67,11 +68,11 @@ impl Watch {
         let now = since_boot();
         if self.next <= now {
             self.look_at_processes(tree, now);
-            self.next = after(now, SOONEST, LATEST);
+            self.next = after(now, SHARE, SOONEST, LATEST);
         }
         if self.next_work <= now {
             self.look_at_work();
-            self.next_work = after(now, LATEST, LATEST * 60);
+            self.next_work = after(now, WORK_SHARE, LATEST, LATEST * 60);
         }
     }
 
@@ -97,7 +98,9 @@ impl Watch {
     /// Children of ours that have ended.
     pub(super) fn reaped(&mut self, reaped: &[Reaped]) {
         self.cpu.reaped(reaped);
-        reaped.iter().for_each(|one| self.memory.reaped(one.peak_rss));
+        for one in reaped {
+            self.memory.reaped(one.peak_rss);
+        }
     }
 
     fn look_at_processes(&mut self, tree: &mut Tree, now: Duration) {
@@ -128,7 +131,7 @@ fn pss(members: &[Stat], page: u64) -> u64 {
 }
 
 /// The moment of the next look, from what the last one took.
-fn after(began: Duration, soonest: Duration, latest: Duration) -> Duration {
+fn after(began: Duration, share: u32, soonest: Duration, latest: Duration) -> Duration {
     let now = since_boot();
-    now + (now.saturating_sub(began) * SHARE).clamp(soonest, latest)
+    now + (now.saturating_sub(began) * share).clamp(soonest, latest)
 }

@@ -154,3 +154,32 @@ fn a_number_that_passed_to_somebody_else_is_not_touched() {
         assert!(!stranger.is_alive());
     });
 }
+
+#[test]
+fn a_run_that_is_overdue_is_killed_with_its_tree() {
+    alone(|| {
+        let world = World::sh("setsid env -i sleep 1001 & sleep 1002 & touch up; wait");
+        let run = spawn(&world.order).expect("started").process();
+        until("all are there", || world.left().len() >= 2 && world.file("up").exists());
+        let ids = TreeIds { attempt: world.order.attempt.clone(), run: Some(run), leader: None };
+        assert_eq!(end_tree(&ids, Duration::from_secs(30)), Swept::Gone);
+        assert!(!run.is_alive());
+    });
+}
+
+#[test]
+fn who_may_not_be_killed_is_reported() {
+    if !nix::unistd::geteuid().is_root() {
+        return; // Only root can make a process that we may not kill.
+    }
+    alone(|| {
+        let world = World::sh("sleep 1000");
+        // It dies with us.
+        let leader = spawn(&world.order).expect("started").process();
+        nix::unistd::setuid(54321.into()).expect("somebody else");
+        let ids = TreeIds { attempt: world.order.attempt.clone(), run: None, leader: Some(leader) };
+        let Swept::Stuck(stuck) = end_tree(&ids, Duration::ZERO) else { panic!("it cannot be gone") };
+        assert_eq!(stuck[0].process, leader);
+        assert!(stuck[0].to_string().contains(") cannot be killed: Operation not permitted"), "{}", stuck[0]);
+    });
+}
