@@ -14,11 +14,15 @@ use super::{
 };
 use crate::model::{clock::since_boot, limits::Limits};
 
+/// Bytes per second that a tree may fill at most, generously: nobody has to look before the limit can be reached.
+const FASTEST: u64 = 4 << 30;
 /// A look may cost one part in so many of the time until the next one.
 const SHARE: u32 = 100;
 const WORK_SHARE: u32 = 20;
 const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(1);
+/// How long a stranger is believed to be one: its number has to come round again before a member is missed.
+const STRANGE: Duration = Duration::from_secs(5);
 
 /// What a tree uses, and what it may use.
 pub(super) struct Watch {
@@ -68,7 +72,7 @@ impl Watch {
         let now = since_boot();
         if self.next <= now {
             self.look_at_processes(tree, now);
-            self.next = after(now, SHARE, SOONEST, LATEST);
+            self.next = after(now, SHARE, self.memory.time_left(FASTEST).clamp(SOONEST, LATEST), LATEST);
         }
         if self.next_work <= now {
             self.look_at_work();
@@ -106,7 +110,7 @@ impl Watch {
     fn look_at_processes(&mut self, tree: &mut Tree, now: Duration) {
         if self.next_thorough <= now {
             tree.forget_strangers();
-            self.next_thorough = now + LATEST;
+            self.next_thorough = now + STRANGE;
         }
         let members = tree.look();
         self.reaped(&tree.take_reaped());

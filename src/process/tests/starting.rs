@@ -10,7 +10,10 @@ use nix::sys::signal::{self, SigHandler, Signal};
 use super::{World, alone, world::until};
 use crate::{
     model::status::Outcome,
-    process::{become_run, spawn},
+    process::{
+        become_run, spawn,
+        tree::{Swept, TreeIds, end_tree},
+    },
 };
 
 #[test]
@@ -83,6 +86,8 @@ fn the_leader_dies_with_its_run() {
             scope.spawn(|| spawn(&world.order).expect("started").process()).join().expect("joined")
         });
         until("the leader is dead", || !leader.is_alive());
+        let ids = TreeIds { attempt: world.order.attempt.clone(), run: None, leader: Some(leader) };
+        assert_eq!(end_tree(&ids, std::time::Duration::ZERO), Swept::Gone);
     });
 }
 

@@ -148,7 +148,7 @@ fn python_path() -> String {
 
 pub(super) fn unlimited() -> Limits {
     Limits {
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
         kill_after: Duration::from_secs(5),
         memory: None,
         cpu: None,
