@@ -13,6 +13,7 @@ mod classify;
 mod cpu;
 mod ending;
 mod events;
+mod finish;
 pub mod log;
 mod members;
 mod memory;
@@ -28,6 +29,7 @@ mod supervise;
 mod sweep;
 #[expect(unsafe_code, reason = "system calls that nobody wraps")]
 mod sys;
+mod tail;
 pub mod tree;
 mod watch;
 mod work;
