@@ -18,7 +18,6 @@ pub use accept::{Refusal, accept};
 pub use look::Cached;
 pub use prune::{Entry, choose};
 pub use publish::{Prepared, prepare};
-pub use scan::Temp;
 
 /// The cache of one state directory.
 #[derive(Clone, Debug)]

@@ -37,7 +37,7 @@ use toml::de::{DeTable, DeValue};
 
 pub use self::{
     deep::{deep_problems, warnings},
-    problem::{ConfigError, Problem},
+    problem::ConfigError,
     types::*,
 };
 use self::{

@@ -3,13 +3,7 @@
 //! The doorbell is opened before the lock is waited for and long before the first round, so that a ring between two
 //! ticks is heard by the later one. One successor may wait: it holds `tick.next` until it has `tick.lock`.
 
-use std::{
-    fs::File,
-    os::fd::AsFd,
-    process::Child,
-    thread::sleep,
-    time::Duration,
-};
+use std::{fs::File, os::fd::AsFd, process::Child, thread::sleep, time::Duration};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 

@@ -54,7 +54,8 @@ fn after(due: Stamp, every: Duration, now: Stamp) -> Stamp {
 }
 
 fn ask<'a>(world: &'a World, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {
-    let pairs: Vec<_> = schedule.params.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
+    let pairs: Vec<_> =
+        schedule.params.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
     Ask::check(&world.config, schedule.exporter.as_bytes(), &pairs)
         .map_err(|refused| anyhow::anyhow!(refused.reason.unwrap_or_default()))
 }
@@ -90,6 +91,6 @@ mod tests {
         assert_eq!(after(Stamp(100), every, Stamp(100)), Stamp(117));
         assert_eq!(after(Stamp(100), every, Stamp(116)), Stamp(117));
         assert_eq!(after(Stamp(100), every, Stamp(117)), Stamp(134));
-        assert_eq!(after(Stamp(100), every, Stamp(1_000_000)), Stamp(1_000_007));
+        assert_eq!(after(Stamp(100), every, Stamp(1_000_000)), Stamp(1_000_006));
     }
 }

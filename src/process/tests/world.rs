@@ -11,10 +11,11 @@ use std::{
 };
 
 use crate::{
+    config::command::PATH,
     model::{limits::Limits, status::Outcome},
     process::{
-        Ending, Order, Overseer, PATH, Progress, SpawnError, Wish, become_trial, classify, environment, proc, resolve,
-        spawn, stage::stop_signals, supervise,
+        Ending, Order, Overseer, Progress, Wish, become_trial, classify, environment, proc, resolve, spawn,
+        spawn::SpawnError, stage::stop_signals, supervise,
     },
 };
 

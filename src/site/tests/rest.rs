@@ -118,14 +118,6 @@ fn another_file_system_below_the_state_directory_is_refused() {
 }
 
 #[test]
-fn a_long_path_of_the_work_directory_is_a_warning() {
-    let site = |length: usize| Site { state_dir: PathBuf::from(format!("/{}", "s".repeat(length - 1))) };
-    // "/work/" and an id are 32 bytes.
-    assert_eq!(site(30).warnings(), Vec::<String>::new());
-    assert_eq!(site(31).warnings().len(), 1);
-}
-
-#[test]
 fn this_boot_has_an_id() {
     assert_eq!(boot_id().len(), 36);
     assert_eq!(machine_id(), machine_id().trim());
