@@ -1,4 +1,5 @@
 //! Programs that are not built here: whether they are there, and how an exporter is run as Pressroom would run it.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::{
     ffi::OsStr,
@@ -22,7 +23,6 @@ pub fn has(test: &str, program: &str) -> bool {
 }
 
 /// Whether a file or directory of a package is there, likewise.
-#[allow(dead_code, reason = "not every test file needs books")]
 pub fn has_file(test: &str, path: &str) -> bool {
     let found = Path::new(path).exists();
     if !found {
