@@ -111,6 +111,7 @@ fn wish(name: &str) -> NewJob {
         now: NOON,
         run_after: NOON,
         source: None,
+        source_after: None,
         waits_for_source: false,
     }
 }
