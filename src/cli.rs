@@ -94,6 +94,9 @@ pub struct TickArgs {
     /// Print what a round would do; change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Stay so long and start jobs as soon as they are asked for
+    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration, conflicts_with = "dry_run")]
+    pub linger: Option<Duration>,
     /// Stay until the runs that this tick launched have ended
     #[arg(long)]
     pub wait: bool,

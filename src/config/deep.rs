@@ -18,6 +18,8 @@ use crate::model::template::names;
 
 /// Sockets below `TMPDIR` must fit into 108 bytes; a browser's needs this much of it.
 const MAX_WORK_DIR: usize = 62;
+/// Letters of an attempt's id, by which its work directory is named.
+const ATTEMPT_ID: usize = 26;
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ksh", "zsh", "busybox"];
 
 /// Everything that a valid file can still have wrong, one sentence each. Programs are looked for as the user who asks.
@@ -31,6 +33,17 @@ pub fn deep_problems(config: &Config) -> Vec<String> {
     problems.extend(schedule_problems(config));
     problems.extend(place_problems(config));
     problems
+}
+
+/// What works, but may surprise somebody, one sentence each.
+pub fn warnings(config: &Config) -> Vec<String> {
+    let length = config.state_dir.as_os_str().len() + "/work/".len() + ATTEMPT_ID;
+    let warning = format!(
+        "state_dir: the work directories below {} have paths of {length} bytes; above {MAX_WORK_DIR} some programs, \
+         browsers among them, cannot make their sockets there",
+        config.state_dir.display()
+    );
+    (length > MAX_WORK_DIR).then_some(warning).into_iter().collect()
 }
 
 fn exporter_problems(exporter: &Exporter) -> Vec<String> {
@@ -94,14 +107,6 @@ fn place_problems(config: &Config) -> Vec<String> {
     if let Some(dir) = config.http.templates.as_ref().filter(|dir| !dir.is_dir()) {
         problems.push(format!("http: the templates directory {} does not exist", dir.display()));
     }
-    let length = config.state_dir.as_os_str().len() + "/work/".len() + 26;
-    if length > MAX_WORK_DIR {
-        let dir = config.state_dir.display();
-        problems.push(format!(
-            "state_dir: the work directories below {dir} have paths of {length} bytes; above {MAX_WORK_DIR} some programs, \
-             browsers among them, cannot make their sockets there"
-        ));
-    }
     problems
 }
 
@@ -134,3 +139,7 @@ fn file_problem(file: &Path) -> Option<String> {
     (!Path::new(interpreter).is_file())
         .then(|| format!("the program {name} needs {interpreter:?}, which does not exist"))
 }
+
+#[cfg(test)]
+#[path = "deep_tests.rs"]
+mod tests;

@@ -1,9 +1,6 @@
 //! One ask for one file: the words of the command line or of a query, checked against the configuration.
 
-use std::{
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
-};
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
 use super::chain;
 use crate::{

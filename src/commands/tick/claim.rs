@@ -42,6 +42,7 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
         tracing::info!(reason, "held back");
     }
     let (world, now) = (round.world, round.now);
+    round.look_again = seats.look_again;
     let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, now));
     let claimed = match claimed {
         Err(error) if is_full(&error) => {

@@ -1,9 +1,7 @@
 //! Each newly failed job is reported once: on stderr, which cron mails, and to `notify.command`.
 
 use super::{Round, notify};
-use crate::{
-    model::{attempt::Attempt, job::Job, retry::PERMANENT},
-};
+use crate::model::{attempt::Attempt, job::Job, retry::PERMANENT};
 
 /// More failures than this in one round are only counted.
 const MOST: u32 = 20;

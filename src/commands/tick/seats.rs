@@ -1,6 +1,6 @@
 //! How many jobs may start now, in which queues and of which exporters, and what holds the rest back.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::Round;
 use crate::{
@@ -9,6 +9,9 @@ use crate::{
     model::{breaker::Breaker, job::Job},
     store::{Mode, View},
 };
+
+/// How often a lingering tick looks whether memory, disk or a breaker let jobs start again.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The free seats of one round. Running is counted from rows, after reaping: no counter can leak.
 #[derive(Debug, Default)]
@@ -22,6 +25,8 @@ pub struct Seats {
     on_trial: Vec<String>,
     /// One sentence each, for the dry run and the log.
     pub reasons: Vec<String>,
+    /// After this time something that rings no bell may have changed: memory, disk, a breaker.
+    pub look_again: Option<Duration>,
 }
 
 impl Seats {
@@ -44,12 +49,18 @@ impl Seats {
         }
         if free_memory().is_some_and(|free| free < config.host.min_free_memory) {
             self.host = self.host.min(u32::from(running == 0)); // one run is always allowed
-            self.reasons.push("host: less memory is free than min_free_memory".to_owned());
+            self.hold("host: less memory is free than min_free_memory".to_owned());
         }
         if disk_is_low(round.world) {
             self.host = 0;
-            self.reasons.push("cache: less disk space is free than min_free".to_owned());
+            self.hold("cache: less disk space is free than min_free".to_owned());
         }
+    }
+
+    /// For a reason that passes without a ring.
+    fn hold(&mut self, reason: String) {
+        self.reasons.push(reason);
+        self.look_again = Some(LOOK_AGAIN);
     }
 
     fn fill_queues(&mut self, config: &Config, view: &View, running: &BTreeMap<String, u32>) -> anyhow::Result<()> {
@@ -73,7 +84,7 @@ impl Seats {
             match breaker_of(view, exporter, round.now)? {
                 Breaker::Closed => {}
                 Breaker::Open { until } => {
-                    self.reasons.push(format!("exporter {name}: its breaker is open until {}", until.rfc3339()));
+                    self.hold(format!("exporter {name}: its breaker is open until {}", until.rfc3339()));
                     self.held_back.push(name.clone());
                 }
                 Breaker::Trial if running.contains_key(name) => {

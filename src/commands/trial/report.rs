@@ -15,7 +15,11 @@ pub fn print(outcome: Outcome, why: Option<&str>, ending: &Ending, order: &Order
     println!("result: {}{}", outcome.name(), details(why, ending));
     let limits = &order.limits;
     println!("time: {} of {}", seconds(ending.duration), humantime::format_duration(limits.timeout));
-    println!("cpu: {} of {}", seconds(ending.cpu_used), limits.cpu.map_or("none".into(), |cpu| humantime::format_duration(cpu).to_string()));
+    println!(
+        "cpu: {} of {}",
+        seconds(ending.cpu_used),
+        limits.cpu.map_or("none".into(), |cpu| humantime::format_duration(cpu).to_string())
+    );
     println!("memory: {} of {}", size(ending.peak_memory), limit(limits.memory));
     println!("largest file: {} of {}", size(ending.largest_file), limit(limits.file_size));
     println!("work directory: {} of {}", size(ending.peak_work), limit(limits.work_size));
@@ -28,7 +32,8 @@ pub fn print(outcome: Outcome, why: Option<&str>, ending: &Ending, order: &Order
 fn details(why: Option<&str>, ending: &Ending) -> String {
     let code = ending.exit_code.filter(|code| *code != 0).map(|code| format!(", exit status {code}"));
     let signal = ending.signal.map(|signal| format!(", signal {signal}"));
-    let parts = [code, signal, why.map(|why| format!(", {why}")), ending.message.as_ref().map(|text| format!(", \"{text}\""))];
+    let parts =
+        [code, signal, why.map(|why| format!(", {why}")), ending.message.as_ref().map(|text| format!(", \"{text}\""))];
     parts.into_iter().flatten().collect()
 }
 
