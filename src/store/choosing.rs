@@ -51,7 +51,10 @@ impl View<'_> {
     pub fn next_in_queue(&self, now: Stamp, queue: &str, held_back: &[String], skip: &[i64]) -> Result<Option<Job>> {
         let fits = |job: &Job| !held_back.contains(&job.exporter) && !skip.contains(&job.id);
         let ready = self.first_ranked(READY, params![queue], fits)?;
-        let due = self.first_ranked(DUE, params![queue, now], fits)?;
+        let due = match self.next_wake()? {
+            Some(wake) if wake <= now => self.first_ranked(DUE, params![queue, now], fits)?,
+            _ => None,
+        };
         Ok([ready, due]
             .into_iter()
             .flatten()

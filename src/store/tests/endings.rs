@@ -159,6 +159,21 @@ fn a_noted_run_is_satisfied_by_a_retry_that_starts_late_enough() {
 }
 
 #[test]
+fn a_noted_run_reaches_through_to_the_source() {
+    let noted = NOON.plus_ms(9000);
+    for ending in &ENDINGS[..4] {
+        let mut base = Base::new();
+        let job = base.insert(&NewJob { source: Some("md/Emma.md".into()), source_after: Some(NOON), ..wish("Emma") });
+        let claim = base.claim(&job, NOON);
+        assert!(base.tx(|tx| tx.note_again(&job, noted)));
+        assert!(base.tx(|tx| ending(tx, &claim)));
+        assert_eq!(base.job("Emma").source_after, Some(noted));
+        assert!(base.tx(|tx| tx.delay(&job, noted.plus_ms(1), NOON)));
+        assert_eq!(base.job("Emma").source_after, Some(noted.plus_ms(1)));
+    }
+}
+
+#[test]
 fn three_shutdowns_in_a_row_are_no_attempts() {
     let mut base = Base::new();
     let job = base.queued("Emma");

@@ -63,9 +63,12 @@ fn failures_are_reported_once() {
     }
     let found = base.store.view().unreported(2).unwrap();
     assert_eq!((names(&found), base.store.view().unreported_count().unwrap()), (vec!["a", "b"], 3));
-    base.tx(|tx| tx.set_reported(&[found[0].id, found[1].id]));
-    assert_eq!(names(&base.store.view().unreported(9).unwrap()), ["c"]);
-    base.tx(|tx| Tx::set_all_reported(tx));
+    base.tx(|tx| tx.set_reported(&[found[0].id]));
+    assert_eq!(names(&base.store.view().unreported(9).unwrap()), ["b", "c"]);
+    base.tx(|tx| {
+        tx.set_reported(&[found[1].id])?;
+        tx.set_all_reported()
+    });
     assert_eq!(base.store.view().unreported_count().unwrap(), 0);
 
     let job = base.job("a");
