@@ -20,7 +20,7 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     for problem in &problems {
         eprintln!("pressroom: {problem}");
     }
-    for warning in world.site.warnings() {
+    for warning in world.site.warnings().into_iter().chain(config::deep_warnings(&world.config)) {
         println!("warning: {warning}");
     }
     if !problems.is_empty() {

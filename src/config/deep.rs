@@ -16,8 +16,6 @@ use super::{
 };
 use crate::model::template::names;
 
-/// Sockets below `TMPDIR` must fit into 108 bytes; a browser's needs this much of it.
-const MAX_WORK_DIR: usize = 62;
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ksh", "zsh", "busybox"];
 
 /// Everything that a valid file can still have wrong, one sentence each. Programs are looked for as the user who asks.
@@ -27,10 +25,20 @@ pub fn deep_problems(config: &Config) -> Vec<String> {
         let place = |problem| format!("exporter {}: {problem}", exporter.name);
         problems.extend(exporter_problems(exporter).into_iter().map(place));
     }
-    problems.extend(queue_problems(config));
     problems.extend(schedule_problems(config));
     problems.extend(place_problems(config));
     problems
+}
+
+/// What works, but not as it reads: one sentence each.
+pub fn deep_warnings(config: &Config) -> Vec<String> {
+    let most = config.host.max_running;
+    let above = config.queues.iter().filter(|(_, queue)| queue.max_running > most);
+    above
+        .map(|(name, queue)| {
+            format!("queue {name}: max_running is {}, but the host never runs more than {most}", queue.max_running)
+        })
+        .collect()
 }
 
 fn exporter_problems(exporter: &Exporter) -> Vec<String> {
@@ -66,16 +74,6 @@ fn shell_problem(exporter: &Exporter) -> Option<String> {
     ))
 }
 
-fn queue_problems(config: &Config) -> Vec<String> {
-    let most = config.host.max_running;
-    let above = config.queues.iter().filter(|(_, queue)| queue.max_running > most);
-    above
-        .map(|(name, queue)| {
-            format!("queue {name}: max_running is {}, but the host never runs more than {most}", queue.max_running)
-        })
-        .collect()
-}
-
 fn schedule_problems(config: &Config) -> Vec<String> {
     let problem = |one: &super::types::Schedule| {
         let exporter = config.exporters.get(&one.exporter)?;
@@ -93,14 +91,6 @@ fn place_problems(config: &Config) -> Vec<String> {
     }
     if let Some(dir) = config.http.templates.as_ref().filter(|dir| !dir.is_dir()) {
         problems.push(format!("http: the templates directory {} does not exist", dir.display()));
-    }
-    let length = config.state_dir.as_os_str().len() + "/work/".len() + 26;
-    if length > MAX_WORK_DIR {
-        let dir = config.state_dir.display();
-        problems.push(format!(
-            "state_dir: the work directories below {dir} have paths of {length} bytes; above {MAX_WORK_DIR} some programs, \
-             browsers among them, cannot make their sockets there"
-        ));
     }
     problems
 }

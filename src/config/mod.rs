@@ -35,7 +35,7 @@ use std::{
 use toml::de::{DeTable, DeValue};
 
 pub use self::{
-    deep::deep_problems,
+    deep::{deep_problems, deep_warnings},
     problem::{ConfigError, Problem},
     types::*,
 };
