@@ -17,10 +17,11 @@ const DRIFT: Duration = Duration::from_mins(1);
 /// Whether the clock was set, or nobody has ticked for long. Stamps that lie ahead are set back to now.
 pub fn jumped(round: &mut Round) -> anyhow::Result<bool> {
     let now = round.now;
+    let jumped = jumped_if_now(round)?; // first: healing sets the last tick back as well
     if let Err(error) = round.store.immediate(|tx| Ok(tx.heal_future(now)?)) {
         round.problem(format!("cannot set back stamps that lie ahead: {error:#}"));
     }
-    jumped_if_now(round)
+    Ok(jumped)
 }
 
 /// The same without writing.
