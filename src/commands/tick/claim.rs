@@ -41,8 +41,9 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
     for reason in &seats.reasons {
         tracing::info!(reason, "held back");
     }
-    let (world, now) = (round.world, round.now);
-    let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, now));
+    let world = round.world;
+    // The round may have begun long ago: a job that starts now must count for whoever asked in between.
+    let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, Stamp::now()));
     let claimed = match claimed {
         Err(error) if is_full(&error) => {
             round.world.site.give_up_reserve()?;
