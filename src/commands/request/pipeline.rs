@@ -54,7 +54,11 @@ fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> 
     point::at("request-before-write");
     let answer = store.immediate(|tx| match settled(world, tx, ask, now)? {
         Some(answer) => Ok(answer),
-        None => queue(world, tx, ask, now),
+        None => {
+            let queued = queue(world, tx, ask, now);
+            point::at("request-before-commit");
+            queued
+        }
     })?;
     world.site.ring();
     Ok(answer)

@@ -76,6 +76,7 @@ fn batch(world: &World, tx: &Tx, seats: &mut Seats, now: Stamp) -> anyhow::Resul
             None => skip.push(job.id),
         }
     }
+    point::at("tick-before-commit");
     Ok(claimed)
 }
 

@@ -59,6 +59,7 @@ fn finish(round: &mut Round, attempt: &str, lock: Option<&File>) -> anyhow::Resu
     let record = record(round, &claim, note.as_ref())?;
     let config = &round.world.config;
     round.store.immediate(|tx| Ended::new(&claim, &record).close(tx, config))?;
+    point::at("reap-recorded");
     Ok(())
 }
 
