@@ -1,4 +1,4 @@
-//! What may lie in the cache, by its name.
+//! Which names below `cache/` may be ours: scans pass over all others.
 
 pub(super) use crate::model::filename::is_ours;
 

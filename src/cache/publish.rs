@@ -21,7 +21,7 @@ use nix::{
 
 use super::{Cache, name, output};
 use crate::{
-    model::clock::Stamp,
+    model::{clock::Stamp, point},
     site::{dir::Dir, is_attempt},
 };
 
@@ -87,6 +87,7 @@ impl Prepared {
         if !self.is_at(&dir, name)? {
             let temp = temp_name(attempt)?;
             self.link(&dir, &temp)?;
+            point::at("run-linked");
             renameat(&dir, temp.as_os_str(), &dir, name)?;
         }
         dir.sync()

@@ -29,7 +29,6 @@ pub fn deep_problems(config: &Config) -> Vec<String> {
         let place = |problem| format!("exporter {}: {problem}", exporter.name);
         problems.extend(exporter_problems(exporter).into_iter().map(place));
     }
-    problems.extend(queue_problems(config));
     problems.extend(schedule_problems(config));
     problems.extend(place_problems(config));
     problems
@@ -37,13 +36,22 @@ pub fn deep_problems(config: &Config) -> Vec<String> {
 
 /// What works, but may surprise somebody, one sentence each.
 pub fn warnings(config: &Config) -> Vec<String> {
+    let most = config.host.max_running;
+    let above = config.queues.iter().filter(|(_, queue)| queue.max_running > most);
+    let wide = above.map(|(name, queue)| {
+        format!("queue {name}: max_running is {}, but the host never runs more than {most}", queue.max_running)
+    });
+    long_path(config).into_iter().chain(wide).collect()
+}
+
+fn long_path(config: &Config) -> Option<String> {
     let length = config.state_dir.as_os_str().len() + "/work/".len() + ATTEMPT_ID;
     let warning = format!(
         "state_dir: the work directories below {} have paths of {length} bytes; above {MAX_WORK_DIR} some programs, \
          browsers among them, cannot make their sockets there",
         config.state_dir.display()
     );
-    (length > MAX_WORK_DIR).then_some(warning).into_iter().collect()
+    (length > MAX_WORK_DIR).then_some(warning)
 }
 
 fn exporter_problems(exporter: &Exporter) -> Vec<String> {
@@ -77,16 +85,6 @@ fn shell_problem(exporter: &Exporter) -> Option<String> {
     Some(format!(
         "a script of {shell} holds {{{name}}}, which the shell would run; pass it as an argument behind the script and use \"$1\""
     ))
-}
-
-fn queue_problems(config: &Config) -> Vec<String> {
-    let most = config.host.max_running;
-    let above = config.queues.iter().filter(|(_, queue)| queue.max_running > most);
-    above
-        .map(|(name, queue)| {
-            format!("queue {name}: max_running is {}, but the host never runs more than {most}", queue.max_running)
-        })
-        .collect()
 }
 
 fn schedule_problems(config: &Config) -> Vec<String> {

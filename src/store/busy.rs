@@ -20,13 +20,25 @@ thread_local! {
     static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
+#[cfg(not(debug_assertions))]
+const fn deadline() -> Duration {
+    DEADLINE
+}
+
+/// A test that holds the lock need not wait so long: `PRESSROOM_TEST_BUSY` is a deadline in milliseconds.
+#[cfg(debug_assertions)]
+fn deadline() -> Duration {
+    let wanted = std::env::var("PRESSROOM_TEST_BUSY").ok().and_then(|text| text.parse().ok());
+    wanted.map_or(DEADLINE, Duration::from_millis)
+}
+
 /// SQLite asks this whether to try again; `round` counts from 0 for each lock.
 pub(super) fn wait(round: i32) -> bool {
     let now = Instant::now();
     if round == 0 {
         SINCE.set(Some(now));
     }
-    if SINCE.get().is_some_and(|since| now.duration_since(since) >= DEADLINE) {
+    if SINCE.get().is_some_and(|since| now.duration_since(since) >= deadline()) {
         return false;
     }
     thread::sleep(pause(round.unsigned_abs(), RandomState::new().hash_one(now)));

@@ -103,7 +103,9 @@ impl<'a> Round<'a> {
         point::at("tick-before-claim");
         self.step("claim", claim::fill_seats);
         self.step("report", report::failures);
+        point::at("tick-before-mark");
         self.step("mark", clock::mark);
+        point::at("tick-before-checkpoint");
         self.step("checkpoint", |round| Ok(round.store.checkpoint()?));
         self.tell();
     }

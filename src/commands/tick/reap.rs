@@ -82,21 +82,32 @@ fn finish(round: &mut Round, attempt: &str, lock: Option<&File>) -> anyhow::Resu
     let record = record(round, &claim, note.as_ref())?;
     let config = &round.world.config;
     round.store.immediate(|tx| Ended::new(&claim, &record).close(tx, config))?;
+    point::at("reap-recorded");
     Ok(())
 }
 
 fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Result<Record> {
-    let took = note.filter(|note| note.boot_id == boot_id()).map(|note| elapsed(note));
+    let took = note.filter(|note| note.boot_id == boot_id()).map(elapsed);
     let took = took.unwrap_or_else(|| round.now.since(claim.started));
-    let cancelled = round.store.view().cancel_requested(claim)?.unwrap_or(false);
-    let out = output(round, claim);
-    if let Some(out) = out.filter(|out| round.world.cache.published(out, &claim.filename)) {
-        let size = std::fs::metadata(out).ok().map(|about| about.len());
-        return Ok(Record { output_size: size, ..Record::bare(Outcome::Ok, Stamp::now(), took) });
+    let outcome = outcome(round, claim)?;
+    let bare = Record::bare(outcome, Stamp::now(), took);
+    Ok(match outcome {
+        Outcome::Ok => Record { output_size: size(round, claim), ..bare },
+        _ => Record { detail: Some("its run process died".to_owned()), ..bare },
+    })
+}
+
+/// What an attempt without its run has come to.
+fn outcome(round: &Round, claim: &Claim) -> anyhow::Result<Outcome> {
+    if output(round, claim).is_some_and(|out| round.world.cache.published(&out, &claim.filename)) {
+        return Ok(Outcome::Ok);
     }
-    let outcome = if cancelled { Outcome::Cancelled } else { Outcome::Lost };
-    let detail = Some("its run process died".to_owned());
-    Ok(Record { detail, ..Record::bare(outcome, Stamp::now(), took) })
+    let cancelled = round.store.view().cancel_requested(claim)?.unwrap_or(false);
+    Ok(if cancelled { Outcome::Cancelled } else { Outcome::Lost })
+}
+
+fn size(round: &Round, claim: &Claim) -> Option<u64> {
+    std::fs::metadata(output(round, claim)?).ok().map(|about| about.len())
 }
 
 fn output(round: &Round, claim: &Claim) -> Option<PathBuf> {
@@ -143,4 +154,10 @@ fn overdue(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<()> {
 /// For the dry run: what a look at the lock says, without taking it.
 pub fn sight(round: &Round, job: &Job) -> Sight {
     job.attempt.as_ref().map_or(Sight::Missing, |attempt| round.world.site.peek(attempt))
+}
+
+/// For the dry run: what a job without its run would be recorded as.
+pub fn foreseen(round: &Round, job: &Job) -> anyhow::Result<Outcome> {
+    let claim = job.attempt.as_ref().map(|attempt| round.store.view().claim_of(attempt)).transpose()?.flatten();
+    claim.map_or(Ok(Outcome::Lost), |claim| outcome(round, &claim))
 }

@@ -31,14 +31,19 @@ pub struct Seats {
 
 impl Seats {
     pub fn count(round: &Round) -> anyhow::Result<Self> {
+        Self::count_without(round, &[])
+    }
+
+    /// As if these started jobs had been reaped; for the dry run, which cannot reap them.
+    pub fn count_without(round: &Round, dead: &[Job]) -> anyhow::Result<Self> {
         let view = round.store.view();
         let config = &round.world.config;
-        let running: BTreeMap<String, u32> = view.running_by_queue()?.into_iter().collect();
+        let running = less(view.running_by_queue()?, dead.iter().map(|job| &job.queue));
         let total = running.values().sum();
         let mut seats = Self { host: config.host.max_running.saturating_sub(total), ..Self::default() };
         seats.hold_for_machine(round, total);
         seats.fill_queues(config, &view, &running)?;
-        seats.hold_broken(round, &view)?;
+        seats.hold_broken(round, &view, dead)?;
         Ok(seats)
     }
 
@@ -78,8 +83,8 @@ impl Seats {
         Ok(())
     }
 
-    fn hold_broken(&mut self, round: &Round, view: &View) -> anyhow::Result<()> {
-        let running: BTreeMap<String, u32> = view.running_by_exporter()?.into_iter().collect();
+    fn hold_broken(&mut self, round: &Round, view: &View, dead: &[Job]) -> anyhow::Result<()> {
+        let running = less(view.running_by_exporter()?, dead.iter().map(|job| &job.exporter));
         for (name, exporter) in &round.world.config.exporters {
             match breaker_of(view, exporter, round.now)? {
                 Breaker::Closed => {}
@@ -115,6 +120,16 @@ impl Seats {
             self.held_back.push(job.exporter.clone());
         }
     }
+}
+
+/// Counts by name, one less for each of `gone`; names with none left are left out.
+fn less<'a>(counts: Vec<(String, u32)>, gone: impl Iterator<Item = &'a String>) -> BTreeMap<String, u32> {
+    let mut left: BTreeMap<String, u32> = counts.into_iter().collect();
+    for name in gone {
+        left.entry(name.clone()).and_modify(|count| *count = count.saturating_sub(1));
+    }
+    left.retain(|_, count| *count > 0);
+    left
 }
 
 /// Bytes that can be used without swapping, as the kernel estimates.
