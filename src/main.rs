@@ -66,6 +66,7 @@ fn run() -> Result<(), Failure> {
         Command::Request(args) => commands::request::run(global, args),
         Command::Tick(args) => commands::tick::run(global, args),
         Command::Run(args) => commands::run::run(global, args),
+        Command::Try(args) => commands::trial::run(global, args),
         Command::Check(args) => commands::check::run(global, args),
     }
 }

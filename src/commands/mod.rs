@@ -5,5 +5,6 @@ pub mod ending;
 pub mod request;
 pub mod run;
 pub mod tick;
+pub mod trial;
 pub mod usage;
 pub mod world;

@@ -22,6 +22,9 @@ mod settings;
 mod upkeep;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::StoreError;
 pub use finishing::Retry;
 pub use queueing::NewJob;
