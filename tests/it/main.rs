@@ -1,7 +1,9 @@
 //! The real program in a small world: real processes, real files, a real database.
 
+mod after;
 mod answers;
 mod crowd;
+mod derived;
 mod kills;
 mod races;
 mod refusals;
@@ -9,3 +11,4 @@ mod request;
 mod site;
 mod ticks;
 mod together;
+mod waiting;
