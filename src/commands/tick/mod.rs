@@ -18,6 +18,8 @@ mod sweep;
 
 use std::process::Child;
 
+use anyhow::Context;
+
 use super::world::World;
 use crate::{
     cli::{Global, TickArgs},
@@ -35,7 +37,8 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
     if args.dry_run {
         return dry::run(&world);
     }
-    let Some(lock) = world.site.take_tick()? else { return Ok(()) };
+    let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
+    let Some(lock) = lock else { return Ok(()) };
     let mut store = world.open_store()?;
     store.expect_machine(&machine_id()).map_err(|error| Failure::new(Exit::Config, error))?;
     let mut round = Round::new(&world, &mut store);
