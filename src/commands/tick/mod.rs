@@ -23,6 +23,8 @@ pub use root::refuse as refuse_root;
 
 use std::{process::Child, time::Duration};
 
+use anyhow::Context;
+
 use super::world::World;
 use crate::{
     cli::{Global, TickArgs},
@@ -52,7 +54,8 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
 
 /// A plain tick: if another one is at work, there is nothing to do.
 fn once(world: &World) -> Result<Vec<Child>, Failure> {
-    let Some(_lock) = world.site.take_tick()? else { return Ok(Vec::new()) };
+    let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
+    let Some(_lock) = lock else { return Ok(Vec::new()) };
     let signals = signals::Stop::hold()?;
     let mut store = open_store(world)?;
     let mut round = Round::new(world, &mut store);
