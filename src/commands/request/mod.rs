@@ -12,7 +12,7 @@ mod wait;
 
 pub use admit::{breaker_of, disk_is_low};
 pub use ask::Ask;
-pub use chain::{SourceState, renew_source};
+pub use chain::{Placed, SourceState, enqueue, renew_source, source_of};
 pub use pipeline::answer;
 
 use super::world::World;
