@@ -23,6 +23,7 @@ mod settings;
 mod tallies;
 mod upkeep;
 mod view;
+mod writer;
 
 pub use error::StoreError;
 pub use finishing::Retry;

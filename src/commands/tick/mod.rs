@@ -4,7 +4,7 @@
 //! the others (invariant 10).
 
 mod claim;
-mod clock;
+pub mod clock;
 mod dry;
 mod expire;
 mod launch;
@@ -13,7 +13,7 @@ mod prune;
 mod reap;
 mod report;
 mod root;
-mod seats;
+pub mod seats;
 mod sweep;
 
 use std::process::Child;

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Round;
 use crate::{
-    commands::request::{breaker_of, disk_is_low},
+    commands::{
+        request::{breaker_of, disk_is_low},
+        world::World,
+    },
     config::Config,
-    model::{breaker::Breaker, job::Job},
+    model::{breaker::Breaker, clock::Stamp, job::Job},
     store::{Mode, View},
 };
 
@@ -26,19 +29,23 @@ pub struct Seats {
 
 impl Seats {
     pub fn count(round: &Round) -> anyhow::Result<Self> {
-        let view = round.store.view();
-        let config = &round.world.config;
+        Self::of(round.world, &round.store.view(), round.now)
+    }
+
+    /// The same outside a round, for who only looks.
+    pub fn of(world: &World, view: &View, now: Stamp) -> anyhow::Result<Self> {
+        let config = &world.config;
         let running: BTreeMap<String, u32> = view.running_by_queue()?.into_iter().collect();
         let total = running.values().sum();
         let mut seats = Self { host: config.host.max_running.saturating_sub(total), ..Self::default() };
-        seats.hold_for_machine(round, total);
-        seats.fill_queues(config, &view, &running)?;
-        seats.hold_broken(round, &view)?;
+        seats.hold_for_machine(world, total);
+        seats.fill_queues(config, view, &running)?;
+        seats.hold_broken(config, view, now)?;
         Ok(seats)
     }
 
-    fn hold_for_machine(&mut self, round: &Round, running: u32) {
-        let config = &round.world.config;
+    fn hold_for_machine(&mut self, world: &World, running: u32) {
+        let config = &world.config;
         if self.host == 0 {
             self.reasons.push(format!("host: {running} of {} are running", config.host.max_running));
         }
@@ -46,7 +53,7 @@ impl Seats {
             self.host = self.host.min(u32::from(running == 0)); // one run is always allowed
             self.reasons.push("host: less memory is free than min_free_memory".to_owned());
         }
-        if disk_is_low(round.world) {
+        if disk_is_low(world) {
             self.host = 0;
             self.reasons.push("cache: less disk space is free than min_free".to_owned());
         }
@@ -67,10 +74,10 @@ impl Seats {
         Ok(())
     }
 
-    fn hold_broken(&mut self, round: &Round, view: &View) -> anyhow::Result<()> {
+    fn hold_broken(&mut self, config: &Config, view: &View, now: Stamp) -> anyhow::Result<()> {
         let running: BTreeMap<String, u32> = view.running_by_exporter()?.into_iter().collect();
-        for (name, exporter) in &round.world.config.exporters {
-            match breaker_of(view, exporter, round.now)? {
+        for (name, exporter) in &config.exporters {
+            match breaker_of(view, exporter, now)? {
                 Breaker::Closed => {}
                 Breaker::Open { until } => {
                     self.reasons.push(format!("exporter {name}: its breaker is open until {}", until.rfc3339()));
