@@ -57,7 +57,7 @@ CREATE TABLE job (
 
 -- The next job of a queue, and the place of one:
 --   WHERE queue = ? AND status = 0 AND waits = 0 ORDER BY rank, submitted, id LIMIT 1
-CREATE INDEX job_ready ON job (queue, rank, submitted, id) WHERE status = 0 AND waits = 0;
+CREATE INDEX job_ready ON job (queue, rank, submitted) WHERE status = 0 AND waits = 0; -- every index ends in the id
 
 -- What to wake, and when to come back: WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after
 CREATE INDEX job_wake ON job (run_after) WHERE status = 0 AND waits = 1;
@@ -69,13 +69,13 @@ CREATE INDEX job_queued ON job (exporter, queued_since) WHERE status = 0;
 CREATE INDEX job_started ON job (queue, exporter) WHERE status = 1;
 
 -- Failures to forget: WHERE exporter = ? AND status >= 2 AND failed < ?
-CREATE INDEX job_failed ON job (exporter, failed) WHERE status >= 2;
+CREATE INDEX job_failed ON job (exporter, failed, status) WHERE status >= 2;
 
 -- How many have failed in which queue: WHERE status >= 2 GROUP BY queue, status
 CREATE INDEX job_failed_in ON job (queue, status) WHERE status >= 2;
 
--- Failures to report: WHERE status >= 2 AND reported = 0
-CREATE INDEX job_unreported ON job (id) WHERE status >= 2 AND reported = 0;
+-- Failures to report: WHERE status >= 2 AND reported = 0 ORDER BY id
+CREATE INDEX job_unreported ON job (reported) WHERE status >= 2 AND reported = 0;
 
 -- Whether a file is the source of something, and who waits for it: WHERE source = ?
 CREATE INDEX job_source ON job (source) WHERE source IS NOT NULL;

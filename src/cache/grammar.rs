@@ -1,12 +1,6 @@
-//! Stand-in for the grammar of `model::filename`, until that is there.
+//! Which names below `cache/` may be ours: scans pass over all others.
 
-/// Whether `name`, below `cache/<exporter>/`, is one that Pressroom may have written.
-pub(super) fn is_ours(name: &str) -> bool {
-    !name.is_empty()
-        && name.len() <= 200
-        && !name.starts_with(['.', '-'])
-        && !name.bytes().any(|byte| byte == b'/' || byte == b' ' || byte.is_ascii_control())
-}
+pub(super) use crate::model::filename::is_ours;
 
 /// Whether `name` may be an exporter's.
 pub(super) fn is_exporter(name: &str) -> bool {

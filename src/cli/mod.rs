@@ -62,6 +62,8 @@ pub enum Command {
     /// Supervise one attempt (started by tick)
     #[command(hide = true)]
     Run(RunArgs),
+    /// Run one export in the foreground, under its limits, and say what it used
+    Try(TryArgs),
     /// Check the configuration and the state directory, or make the latter
     Check(CheckArgs),
     /// Look at jobs and their history; retry, cancel, invalidate
@@ -110,9 +112,27 @@ pub struct TickArgs {
     /// Print what a round would do; change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Stay so long and start jobs as soon as they are asked for
+    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration, conflicts_with = "dry_run")]
+    pub linger: Option<Duration>,
     /// Stay until the runs that this tick launched have ended
     #[arg(long)]
     pub wait: bool,
+    /// Run as root all the same (in a container)
+    #[arg(long)]
+    pub allow_root: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TryArgs {
+    /// The exporter, as in [exporter.NAME]
+    pub exporter: OsString,
+    /// Its parameters
+    #[arg(value_name = "NAME=VALUE")]
+    pub values: Vec<OsString>,
+    /// Copy the file that it makes to FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Run as root all the same (in a container)
     #[arg(long)]
     pub allow_root: bool,

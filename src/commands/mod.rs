@@ -10,6 +10,7 @@ pub mod run;
 mod safe;
 pub mod status;
 pub mod tick;
+pub mod trial;
 pub mod usage;
 mod words;
 mod world;

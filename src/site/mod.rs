@@ -139,4 +139,4 @@ impl Site {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -25,6 +25,9 @@ mod upkeep;
 mod view;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::StoreError;
 pub use finishing::Retry;
 pub use listing::{About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, LOOK_BACK};

@@ -10,8 +10,8 @@ mod pipeline;
 pub mod say;
 mod wait;
 
-pub use admit::{breaker_of, disk_is_low};
-pub use ask::Ask;
+pub use admit::{breaker_of, disk_is_low, full as admit_queue};
+pub use ask::{Ask, pair};
 pub use chain::{Placed, SourceState, enqueue, renew_source, source_of};
 pub use pipeline::answer;
 

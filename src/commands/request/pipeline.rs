@@ -46,30 +46,51 @@ fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> 
     if let Some(answer) = settled(world, &store.view(), ask, now)? {
         return Ok(answer);
     }
-    if let Some(refusal) = admit::refusal(world, &store.view(), ask, now)? {
+    if !is_queued(&store.view(), ask)?
+        && let Some(refusal) = admit::refusal(world, &store.view(), ask, now)?
+    {
         return Ok(refusal);
     }
     point::at("request-before-write");
     let answer = store.immediate(|tx| match settled(world, tx, ask, now)? {
         Some(answer) => Ok(answer),
-        None => queue(world, tx, ask, now),
+        None => {
+            let queued = queue(world, tx, ask, now);
+            point::at("request-before-commit");
+            queued
+        }
     })?;
     world.site.ring();
     Ok(answer)
 }
 
+/// A job that has its place in the queue takes nobody else's.
+fn is_queued(view: &View, ask: &Ask) -> anyhow::Result<bool> {
+    Ok(view.job(&ask.filename)?.is_some_and(|job| job.status == Status::Queued))
+}
+
 /// What file and row say already; `None` if something has to be written.
 pub fn settled(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Answer>> {
-    if let Some(cached) = look(world, ask)?
-        && counts(view, ask, &cached, now)?
-    {
-        return Ok(Some(ready(ask, &cached, now)));
+    if let Some(answer) = in_cache(world, view, ask, now)? {
+        return Ok(Some(answer));
     }
+    point::at("request-before-row");
     let Some(job) = view.job(&ask.filename)? else {
-        return Ok(ask.no_enqueue.then(|| named(ask, State::Absent)));
+        return if ask.no_enqueue { absent(world, view, ask, now).map(Some) } else { Ok(None) };
     };
     let settled = ask.no_enqueue || !wants_write(view, ask, &job, now)?;
     settled.then(|| describe(world, view, ask, &job, now)).transpose()
+}
+
+/// The answer of a file that is fresh and was begun late enough.
+fn in_cache(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Answer>> {
+    let Some(cached) = look(world, ask)? else { return Ok(None) };
+    Ok(counts(view, ask, &cached, now)?.then(|| ready(ask, &cached, now)))
+}
+
+/// Whoever only looks looks at the file once more: the row may have gone because the file came.
+fn absent(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Answer> {
+    Ok(in_cache(world, view, ask, now)?.unwrap_or_else(|| named(ask, State::Absent)))
 }
 
 /// Whether a fresh file was begun late enough. The mtime alone can only say no.

@@ -55,18 +55,20 @@ pub fn publish(
     order: &Order,
     mut record: Record,
 ) -> Result<(), Failure> {
-    match prepared(world, rules, order) {
+    let refused = match prepared(world, rules, order) {
         Ok((prepared, size)) => {
             record.output_size = Some(size);
             point::at("run-prepared");
-            publish_and_forget(world, store, &Ended::new(claim, &record), &prepared)
+            match publish_and_forget(world, store, &Ended::new(claim, &record), &prepared) {
+                Err(failure) => Refused::unpublished(failure)?,
+                Ok(()) => return Ok(()),
+            }
         }
-        Err(refused) => {
-            refused.tell(&mut record);
-            explain(&mut record, order);
-            patiently(store, |tx| Ended::new(claim, &record).close(tx, &world.config)).map(drop)
-        }
-    }
+        Err(refused) => refused,
+    };
+    refused.tell(&mut record);
+    explain(&mut record, order);
+    patiently(store, |tx| Ended::new(claim, &record).close(tx, &world.config)).map(drop)
 }
 
 /// Why an exporter's claim of success is not believed.
@@ -77,6 +79,19 @@ struct Refused {
 }
 
 impl Refused {
+    /// A file that cannot get its name: a directory lies in its place, or the disk is full. What the database refused
+    /// stays a failure of the run.
+    fn unpublished(failure: Failure) -> Result<Self, Failure> {
+        match failure.error.as_ref().and_then(|error| error.downcast_ref::<std::io::Error>()) {
+            Some(error) => Ok(Self {
+                outcome: Outcome::NoOutput,
+                detail: format!("cannot publish the output: {error}"),
+                message: None,
+            }),
+            None => Err(failure),
+        }
+    }
+
     fn tell(self, record: &mut Record) {
         record.outcome = self.outcome;
         record.detail = Some(self.detail);

@@ -84,7 +84,7 @@ impl Report {
             failed: view.failed_by_queue()?,
             running: running::all(world, view, now)?,
             max_running: world.config.host.max_running,
-            held_back: Seats::of(world, view, now)?.reasons,
+            held_back: Seats::of(world, view, now, &[])?.reasons,
             oldest: oldest(view)?,
             clock: clock::of(last_tick.as_ref(), now),
             last_tick,

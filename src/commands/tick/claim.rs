@@ -41,8 +41,10 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
     for reason in &seats.reasons {
         tracing::info!(reason, "held back");
     }
-    let (world, now) = (round.world, round.now);
-    let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, now));
+    let world = round.world;
+    round.look_again = seats.look_again;
+    // The round may have begun long ago: a job that starts now must count for whoever asked in between.
+    let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, Stamp::now()));
     let claimed = match claimed {
         Err(error) if is_full(&error) => {
             round.world.site.give_up_reserve()?;
@@ -75,6 +77,7 @@ fn batch(world: &World, tx: &Tx, seats: &mut Seats, now: Stamp) -> anyhow::Resul
             None => skip.push(job.id),
         }
     }
+    point::at("tick-before-commit");
     Ok(claimed)
 }
 

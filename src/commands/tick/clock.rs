@@ -14,17 +14,21 @@ const SILENCE: Duration = Duration::from_mins(10);
 /// The two clocks may drift apart so far between two ticks.
 const DRIFT: Duration = Duration::from_mins(1);
 
-/// Whether the clock was set, or nobody has ticked for long. Stamps that lie ahead are set back to now.
-pub fn jumped(round: &mut Round) -> anyhow::Result<bool> {
+/// Notes whether the clock was set, or nobody has ticked for long. Stamps that lie ahead are set back to now.
+pub fn look(round: &mut Round) -> anyhow::Result<()> {
     let now = round.now;
-    if let Err(error) = round.store.immediate(|tx| Ok(tx.heal_future(now)?)) {
+    round.calm = jumped(round)?; // first: healing sets the last tick back as well
+    // Looked at first: the write lock is not for a round that finds nothing to heal.
+    if round.store.view().ahead(now)?
+        && let Err(error) = round.store.immediate(|tx| Ok(tx.heal_future(now)?))
+    {
         round.problem(format!("cannot set back stamps that lie ahead: {error:#}"));
     }
-    jumped_if_now(round)
+    Ok(())
 }
 
-/// The same without writing.
-pub fn jumped_if_now(round: &Round) -> anyhow::Result<bool> {
+/// Whether the clock was set, or nobody has ticked for long, since the last round.
+pub fn jumped(round: &Round) -> anyhow::Result<bool> {
     let Some(last) = round.store.view().last_tick()? else { return Ok(false) };
     Ok(is_jump(&last, &here(round.now)))
 }

@@ -1,6 +1,6 @@
 //! `tick --dry-run`: what a real round would do, in its order. It takes no lock that matters and writes nothing at all.
 
-use super::{Round, expire, prune, reap, seats::Seats};
+use super::{Round, expire, prune, reap, schedule, seats::Seats};
 use crate::{
     commands::world::World,
     config::{
@@ -17,29 +17,46 @@ use crate::{
 pub fn run(world: &World) -> Result<(), Failure> {
     let mut store = Store::open_readonly(&world.config.database).map_err(anyhow::Error::from)?;
     let mut round = Round::new(world, &mut store);
-    round.calm = super::clock::jumped_if_now(&round)?;
-    reaped(&round)?;
-    pruned(&round)?;
-    claimed(&round)?;
+    round.calm = super::clock::jumped(&round)?;
+    let dead = reaped(&round)?;
+    let dropped = pruned(&round)?;
+    scheduled(&round)?;
+    claimed(&round, &dead, dropped)?;
     Ok(())
 }
 
-fn reaped(round: &Round) -> anyhow::Result<()> {
+/// The jobs whose seats a real round would free.
+fn reaped(round: &Round) -> anyhow::Result<Vec<Job>> {
+    let mut dead = Vec::new();
     for job in round.store.view().started()? {
         match reap::sight(round, &job) {
             Sight::Alive => println!("running {}", name(&job)),
-            Sight::Free | Sight::Missing => println!("reap {}: its run has died", name(&job)),
             Sight::Unverified => println!("unverified {}: its lock cannot be opened", name(&job)),
+            Sight::Free | Sight::Missing => {
+                let outcome = reap::foreseen(round, &job)?.name();
+                println!("reap {}: its run has died, its result is {outcome}", name(&job));
+                dead.push(job);
+            }
         }
     }
-    Ok(())
+    Ok(dead)
 }
 
-fn pruned(round: &Round) -> anyhow::Result<()> {
+/// The ids of the jobs that would be dropped, which cannot be claimed after that.
+fn pruned(round: &Round) -> anyhow::Result<Vec<i64>> {
     if round.calm {
         println!("hold prune: the clock was set, or nobody has ticked for ten minutes");
-        return Ok(());
+        return Ok(Vec::new());
     }
+    files(round)?;
+    let dropped = expire::expired(round)?;
+    for (job, why) in &dropped {
+        println!("drop {}: {why}", name(job));
+    }
+    Ok(dropped.into_iter().map(|(job, _)| job.id).collect())
+}
+
+fn files(round: &Round) -> anyhow::Result<()> {
     let mut problems = Vec::new();
     let entries = round.world.cache.scan(&mut problems);
     for entry in prune::chosen(round, &entries) {
@@ -47,18 +64,23 @@ fn pruned(round: &Round) -> anyhow::Result<()> {
             println!("prune cache/{}: made at {}", entry.filename, entry.made.rfc3339());
         }
     }
-    for (job, why) in expire::expired(round)? {
-        println!("drop {}: {why}", name(&job));
-    }
     for problem in problems {
         println!("problem {problem}");
     }
     Ok(())
 }
 
-fn claimed(round: &Round) -> anyhow::Result<()> {
-    let mut seats = Seats::count(round)?;
-    let mut skip = Vec::new();
+fn scheduled(round: &Round) -> anyhow::Result<()> {
+    for schedule in round.world.config.schedules.values() {
+        let next = schedule::next(&round.store.view(), schedule, round.now)?;
+        let when = if next <= round.now { "due now".to_owned() } else { format!("next at {}", next.rfc3339()) };
+        println!("schedule {} ({}): {when}", schedule.name, schedule.exporter);
+    }
+    Ok(())
+}
+
+fn claimed(round: &Round, dead: &[Job], mut skip: Vec<i64>) -> anyhow::Result<()> {
+    let mut seats = Seats::count_without(round, dead)?;
     while let Some(job) = round.store.view().next_ready(round.now, &seats.queues(), &seats.held_back, &skip)? {
         let again = if job.attempts > 0 { format!("retry {}", job.attempts + 1) } else { "claim".to_owned() };
         println!("{again} {}: {}", name(&job), command_line(round, &job));

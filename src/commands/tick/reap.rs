@@ -1,6 +1,6 @@
 //! Started jobs whose lock nobody holds have lost their run (invariant 4): no heartbeat, no clock, no bare pid.
 
-use std::{fs::File, path::PathBuf, time::Duration};
+use std::{fs::File, path::PathBuf, thread::sleep, time::Duration};
 
 use super::Round;
 use crate::{
@@ -22,27 +22,50 @@ use crate::{
 /// An attempt may outlive its time-out and its `kill_after` by so much before it is overdue.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// An onlooker may hold a lock for a moment, so a full round tries three times, all locks at once, before it believes
+/// that a run is alive; a round that a ring has caused leaves the doubtful ones to the next full one.
+const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Looks at every started job. One that cannot be reaped is reported and does not stop the rest.
 pub fn all(round: &mut Round) -> anyhow::Result<()> {
-    for job in round.store.view().started()? {
-        if let Err(error) = one(round, &job) {
-            round.problem(format!("cannot reap job {} ({}): {error:#}", job.id, job.filename));
+    let mut held = round.store.view().started()?;
+    for attempt in 0..if round.light { 1 } else { TRIES } {
+        if attempt > 0 && !held.is_empty() {
+            sleep(PAUSE);
         }
+        held.retain(|job| heeded(round, job, unless_held).unwrap_or(false));
+    }
+    for job in held {
+        heeded(round, &job, overdue);
     }
     Ok(())
 }
 
-fn one(round: &mut Round, job: &Job) -> anyhow::Result<()> {
-    let Some(attempt) = &job.attempt else { return Ok(()) };
-    match round.world.site.try_take(attempt) {
-        Probe::Alive => overdue(round, job, attempt),
-        Probe::Unverified => {
-            round.problem(format!("job {} ({}): its lock cannot be opened, so nobody knows whether it runs", job.id, job.filename));
-            Ok(())
+/// One step for one job; what fails is reported.
+fn heeded<T>(round: &mut Round, job: &Job, step: impl Fn(&mut Round, &Job, &str) -> anyhow::Result<T>) -> Option<T> {
+    let attempt = job.attempt.as_deref().unwrap_or_default();
+    match step(round, job, attempt) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            round.problem(format!("cannot reap job {} ({}): {error:#}", job.id, job.filename));
+            None
         }
-        Probe::Missing => finish(round, attempt, None),
-        Probe::Free(lock) => finish(round, attempt, Some(&lock)),
     }
+}
+
+/// `true`: its lock is held.
+fn unless_held(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<bool> {
+    match round.world.site.try_take(attempt) {
+        Probe::Alive => return Ok(true),
+        Probe::Unverified => {
+            let name = format!("job {} ({})", job.id, job.filename);
+            round.problem(format!("{name}: its lock cannot be opened, so nobody knows whether it runs"));
+        }
+        Probe::Missing => finish(round, attempt, None)?,
+        Probe::Free(lock) => finish(round, attempt, Some(&lock))?,
+    }
+    Ok(false)
 }
 
 /// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
@@ -59,21 +82,32 @@ fn finish(round: &mut Round, attempt: &str, lock: Option<&File>) -> anyhow::Resu
     let record = record(round, &claim, note.as_ref())?;
     let config = &round.world.config;
     round.store.immediate(|tx| Ended::new(&claim, &record).close(tx, config))?;
+    point::at("reap-recorded");
     Ok(())
 }
 
 fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Result<Record> {
-    let took = note.filter(|note| note.boot_id == boot_id()).map(|note| elapsed(note));
+    let took = note.filter(|note| note.boot_id == boot_id()).map(elapsed);
     let took = took.unwrap_or_else(|| round.now.since(claim.started));
-    let cancelled = round.store.view().cancel_requested(claim)?.unwrap_or(false);
-    let out = output(round, claim);
-    if let Some(out) = out.filter(|out| round.world.cache.published(out, &claim.filename)) {
-        let size = std::fs::metadata(out).ok().map(|about| about.len());
-        return Ok(Record { output_size: size, ..Record::bare(Outcome::Ok, Stamp::now(), took) });
+    let outcome = outcome(round, claim)?;
+    let bare = Record::bare(outcome, Stamp::now(), took);
+    Ok(match outcome {
+        Outcome::Ok => Record { output_size: size(round, claim), ..bare },
+        _ => Record { detail: Some("its run process died".to_owned()), ..bare },
+    })
+}
+
+/// What an attempt without its run has come to.
+fn outcome(round: &Round, claim: &Claim) -> anyhow::Result<Outcome> {
+    if output(round, claim).is_some_and(|out| round.world.cache.published(&out, &claim.filename)) {
+        return Ok(Outcome::Ok);
     }
-    let outcome = if cancelled { Outcome::Cancelled } else { Outcome::Lost };
-    let detail = Some("its run process died".to_owned());
-    Ok(Record { detail, ..Record::bare(outcome, Stamp::now(), took) })
+    let cancelled = round.store.view().cancel_requested(claim)?.unwrap_or(false);
+    Ok(if cancelled { Outcome::Cancelled } else { Outcome::Lost })
+}
+
+fn size(round: &Round, claim: &Claim) -> Option<u64> {
+    std::fs::metadata(output(round, claim)?).ok().map(|about| about.len())
 }
 
 fn output(round: &Round, claim: &Claim) -> Option<PathBuf> {
@@ -113,11 +147,17 @@ fn overdue(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<()> {
     }
     match round.world.site.try_take(attempt) {
         Probe::Free(lock) => finish(round, attempt, Some(&lock)),
-        _ => Ok(()),
+        Probe::Alive | Probe::Missing | Probe::Unverified => Ok(()),
     }
 }
 
 /// For the dry run: what a look at the lock says, without taking it.
 pub fn sight(round: &Round, job: &Job) -> Sight {
     job.attempt.as_ref().map_or(Sight::Missing, |attempt| round.world.site.peek(attempt))
+}
+
+/// For the dry run: what a job without its run would be recorded as.
+pub fn foreseen(round: &Round, job: &Job) -> anyhow::Result<Outcome> {
+    let claim = job.attempt.as_ref().map(|attempt| round.store.view().claim_of(attempt)).transpose()?.flatten();
+    claim.map_or(Ok(Outcome::Lost), |claim| outcome(round, &claim))
 }

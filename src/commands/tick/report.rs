@@ -1,26 +1,27 @@
 //! Each newly failed job is reported once: on stderr, which cron mails, and to `notify.command`.
 
 use super::{Round, notify};
-use crate::{
-    model::{attempt::Attempt, job::Job, retry::PERMANENT},
-};
+use crate::model::{attempt::Attempt, job::Job, point, retry::PERMANENT};
 
 /// More failures than this in one round are only counted.
-const MOST: u32 = 20;
+const MOST: usize = 20;
 
 /// Tells about failures that nobody has been told about.
 pub fn failures(round: &mut Round) -> anyhow::Result<()> {
-    let count = round.store.view().unreported_count()?;
-    if count == 0 {
+    let jobs = round.store.view().unreported(u32::MAX)?;
+    if jobs.is_empty() {
         return Ok(());
     }
-    let jobs = round.store.view().unreported(MOST)?;
-    let told = tell(round, &jobs)?;
-    round.store.immediate(|tx| Ok(tx.set_all_reported()?))?;
-    let rest = count.saturating_sub(jobs.len() as u64);
+    let (first, others) = jobs.split_at(jobs.len().min(MOST));
+    let told = tell(round, first)?;
+    let rest = others.len() as u64;
     if rest > 0 {
         eprintln!("pressroom: {rest} more jobs have failed");
     }
+    point::at("report-told");
+    // These and no others: a run may have recorded a failure meanwhile.
+    let ids: Vec<i64> = jobs.iter().map(|job| job.id).collect();
+    round.store.immediate(|tx| Ok(tx.set_reported(&ids)?))?;
     notify::failures(round, &told, rest);
     Ok(())
 }

@@ -1,0 +1,87 @@
+//! Several processes at once, and processes that stop at a named point until a test lets them go on.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use crate::site::{Done, Site, wait_until};
+
+/// A program that runs beside the test. Dropped before its end, it is killed.
+pub struct Beside {
+    what: String,
+    child: Option<Child>,
+}
+
+impl Beside {
+    #[track_caller]
+    pub fn start(command: &mut Command) -> Self {
+        let what = format!("{command:?}");
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        Self { what, child: Some(child) }
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub fn end(mut self) -> Done {
+        let child = self.child.take().expect("it is ended once");
+        Done { what: self.what.clone(), output: child.wait_with_output().expect("its output") }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if let Some(child) = self.child.take() {
+            crate::site::kill(child);
+        }
+    }
+}
+
+/// Starts all of them, then takes their ends in the same order.
+#[track_caller]
+pub fn at_once(commands: impl IntoIterator<Item = Command>) -> Vec<Done> {
+    let started: Vec<_> = commands.into_iter().map(|mut command| Beside::start(&mut command)).collect();
+    started.into_iter().map(Beside::end).collect()
+}
+
+/// A program that waits at a named point.
+pub struct Paused {
+    beside: Beside,
+    gate: PathBuf,
+}
+
+impl Paused {
+    /// Starts it and returns once the point is reached.
+    #[track_caller]
+    pub fn at<S: AsRef<OsStr>>(site: &Site, point: &str, words: &[S]) -> Self {
+        let gate = site.path(&format!("gate-{point}"));
+        let reached = site.path(&format!("gate-{point}.reached"));
+        let action = format!("{point}=pause:{}", gate.display());
+        let beside = Beside::start(site.command(words).env("PRESSROOM_TEST_POINT", action));
+        wait_until(&format!("{point} is reached"), || reached.exists());
+        Self { beside, gate }
+    }
+
+    /// Lets it go on, and takes its end.
+    #[track_caller]
+    pub fn go_on(self) -> Done {
+        fs::write(&self.gate, "").expect("the gate opens");
+        self.beside.end()
+    }
+}
+
+/// The words of a request for a book.
+pub fn request(title: &str) -> [String; 3] {
+    ["request".into(), "epub".into(), format!("title={title}")]
+}
+
+/// The words of a tick that stays until its runs have ended.
+pub const TICK: [&str; 3] = ["tick", "--allow-root", "--wait"];
+
+/// Waits until no run of this site is left: its locks are free and its rows ended.
+#[track_caller]
+pub fn wait_for_runs(site: &Site) {
+    wait_until("no job is started", || site.count("SELECT count(*) FROM job WHERE status = 1") == 0);
+}
