@@ -123,8 +123,10 @@ pub struct LogArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Since and until are about the end of an attempt. What no index tells (queue, client, parameter, \
-a sort key other than ended) is looked for among the newest 100000 attempts that match the rest.")]
+#[command(
+    after_help = "Since and until are about the end of an attempt. What no index tells (queue, client, parameter, \
+a sort key other than ended) is looked for among the newest 100000 attempts that match the rest."
+)]
 pub struct HistoryArgs {
     /// Only attempts at this job or file
     pub job: Option<String>,

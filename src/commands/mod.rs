@@ -14,4 +14,3 @@ pub mod trial;
 pub mod usage;
 mod words;
 mod world;
-

@@ -195,7 +195,9 @@ impl View<'_> {
         let mut found = Vec::new();
         for (index, outcomes) in ways(query) {
             let (sql, values) = attempt_sql(query, index, &outcomes);
-            found.extend(self.all(&sql, params_from_iter(values), |row| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?)))?);
+            found.extend(
+                self.all(&sql, params_from_iter(values), |row| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?)))?,
+            );
         }
         found.sort_unstable();
         if query.reverse {
@@ -266,4 +268,10 @@ fn attempt_sql(query: &AttemptQuery, index: &str, outcomes: &[Outcome]) -> (Stri
     };
     walk.values.extend(look.values);
     (sql, walk.values)
+}
+
+/// The statements that answer a query, for a look at their plans.
+#[cfg(test)]
+pub(super) fn attempt_statements(query: &AttemptQuery) -> Vec<String> {
+    ways(query).into_iter().map(|(index, outcomes)| attempt_sql(query, index, &outcomes).0).collect()
 }

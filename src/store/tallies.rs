@@ -29,8 +29,9 @@ pub struct Tally {
 
 impl Tally {
     /// The bounds of the classes, as the triggers of the schema have them.
-    pub const BOUNDS_MS: [u64; 14] =
-        [100, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 10_800_000];
+    pub const BOUNDS_MS: [u64; 14] = [
+        100, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 10_800_000,
+    ];
 }
 
 impl View<'_> {

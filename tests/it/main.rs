@@ -1,11 +1,15 @@
 //! The real program in a small world: real processes, real files, a real database.
 
+mod admin;
 mod answers;
 mod crowd;
+mod jobs;
 mod kills;
+mod queues;
 mod races;
 mod refusals;
 mod request;
 mod site;
+mod status;
 mod ticks;
 mod together;

@@ -14,14 +14,17 @@ use crate::{
 /// So many jobs are changed under one lock.
 const BATCH: usize = 100;
 
+/// A line about what was done, or a sentence about why it cannot be.
+pub type Done = Result<String, String>;
+
 /// What a command does to jobs.
 pub struct Deed<'a> {
     /// As in "cancel 3 jobs?".
     pub verb: &'a str,
     /// Jobs of other statuses are left alone.
     pub on: &'a [Status],
-    /// Acts on one job under the write lock. The inner `Ok` is what was done, `Err` why it cannot be.
-    pub act: &'a dyn Fn(&Tx, i64) -> anyhow::Result<Result<String, String>>,
+    /// Acts on one job under the write lock.
+    pub act: &'a dyn Fn(&Tx, i64) -> anyhow::Result<Done>,
 }
 
 /// Chooses the jobs, asks if filters chose them, and acts on each.
@@ -30,7 +33,8 @@ pub fn run(store: &mut Store, args: &BulkArgs, deed: &Deed) -> Result<(), Failur
     let mut paper = Paper::new();
     let mut refused = false;
     for batch in ids.chunks(BATCH) {
-        let done = store.immediate(|tx| batch.iter().map(|id| (deed.act)(tx, *id)).collect::<anyhow::Result<Vec<_>>>())?;
+        let done =
+            store.immediate(|tx| batch.iter().map(|id| (deed.act)(tx, *id)).collect::<anyhow::Result<Vec<_>>>())?;
         for outcome in done {
             match outcome {
                 Ok(line) => paper.line(line),

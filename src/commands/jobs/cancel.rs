@@ -1,6 +1,6 @@
 //! `jobs cancel`: a queued job is forgotten at once, the run of a started one is asked to end it.
 
-use super::bulk::{self, Deed};
+use super::bulk::{self, Deed, Done};
 use crate::{
     cli::BulkArgs,
     commands::{ending::fail_dependents, world::World},
@@ -21,7 +21,7 @@ pub fn run(world: &World, args: &BulkArgs) -> Result<(), Failure> {
     done
 }
 
-fn one(tx: &Tx, id: i64) -> anyhow::Result<Result<String, String>> {
+fn one(tx: &Tx, id: i64) -> anyhow::Result<Done> {
     let Some(job) = tx.job_by_id(id)? else { return Ok(Err(format!("job {id} has gone"))) };
     Ok(match job.status {
         Status::Queued => Ok(forget(tx, &job)?),

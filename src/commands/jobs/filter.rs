@@ -94,7 +94,6 @@ pub fn limit(limit: u32) -> Option<u32> {
     (limit > 0).then_some(limit)
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,7 +110,10 @@ mod tests {
 
     #[test]
     fn failed_means_both_kinds_and_every_result_that_leads_there() {
-        assert_eq!(statuses(&[StatusWord::Failed, StatusWord::FailedTimeout]), [Status::FailedTimeout, Status::FailedUnknown]);
+        assert_eq!(
+            statuses(&[StatusWord::Failed, StatusWord::FailedTimeout]),
+            [Status::FailedTimeout, Status::FailedUnknown]
+        );
         assert_eq!(outcomes(&[], &[StatusWord::FailedTimeout]), [Outcome::Timeout, Outcome::Cpu]);
         assert_eq!(outcomes(&[Outcome::Ok], &[]), [Outcome::Ok]);
         assert!(!outcomes(&[], &[StatusWord::Failed]).contains(&Outcome::Cancelled));

@@ -42,10 +42,8 @@ pub fn subject(view: &View, word: &str) -> Result<Subject, Failure> {
     if let [one] = &jobs[..] {
         return Ok(of_job(one.clone()));
     }
-    let files = match jobs.is_empty() {
-        true => files_named(view, word)?,
-        false => jobs.into_iter().map(|job| job.filename).collect(),
-    };
+    let files =
+        if jobs.is_empty() { files_named(view, word)? } else { jobs.into_iter().map(|job| job.filename).collect() };
     match &files[..] {
         [] => Err(Failure::because(Exit::Absent, format!("there is no job {word:?}"))),
         [one] => Ok(Subject { filename: one.clone(), job: None, attempt: None }),

@@ -8,7 +8,7 @@ use crate::{
     commands::{paper::Paper, words, world::World},
     exit::Failure,
     model::attempt::Attempt,
-    store::{AttemptOrder, AttemptQuery, View},
+    store::{AttemptOrder, AttemptQuery, LOOK_BACK, View},
 };
 
 const KEYS: [(&str, AttemptOrder); 4] = [
@@ -25,7 +25,7 @@ pub fn run(world: &World, args: &HistoryArgs) -> Result<(), Failure> {
     let mut paper = Paper::new();
     let mut show = Show::new(args.format);
     match &args.job {
-        Some(word) => of_file(&view, word, args, &mut show, &mut paper)?,
+        Some(name) => of_file(&view, name, args, &mut show, &mut paper)?,
         None => of_all(&view, args, &mut show, &mut paper)?,
     }
     show.finish(&mut paper);
@@ -56,19 +56,26 @@ fn query(view: &View, args: &HistoryArgs) -> Result<AttemptQuery, Failure> {
     })
 }
 
-/// All ended attempts at one file, the newest first.
-fn of_file(view: &View, word: &str, args: &HistoryArgs, show: &mut Show, paper: &mut Paper) -> Result<(), Failure> {
-    let filename = find::subject(view, word)?.filename;
-    let limit = filter::limit(args.limit).unwrap_or(u32::MAX);
-    let outcomes = filter::outcomes(&args.result, &args.status);
-    let attempts = view.attempts_of(&filename, limit).map_err(anyhow::Error::from)?;
-    let ended = attempts.iter().filter(|attempt| {
-        attempt.record.as_ref().is_some_and(|record| outcomes.is_empty() || outcomes.contains(&record.outcome))
-    });
-    for attempt in ended {
+/// The ended attempts at one file, the newest first.
+fn of_file(view: &View, name: &str, args: &HistoryArgs, show: &mut Show, paper: &mut Paper) -> Result<(), Failure> {
+    let filename = find::subject(view, name)?.filename;
+    let query = query(view, args)?;
+    let attempts = view.attempts_of(&filename, LOOK_BACK).map_err(anyhow::Error::from)?;
+    let limit = query.limit.map_or(usize::MAX, |limit| limit as usize);
+    for attempt in attempts.iter().filter(|attempt| fits(attempt, &query)).take(limit) {
         show.attempt(attempt, paper);
     }
     Ok(())
+}
+
+/// Whether it has ended, as one of the results and in the time that are asked for. The rest its file decides.
+fn fits(attempt: &Attempt, query: &AttemptQuery) -> bool {
+    let about = &query.about;
+    attempt.record.as_ref().is_some_and(|record| {
+        (query.outcomes.is_empty() || query.outcomes.contains(&record.outcome))
+            && about.since.is_none_or(|since| record.ended >= since)
+            && about.until.is_none_or(|until| record.ended < until)
+    })
 }
 
 /// The form that was asked for.

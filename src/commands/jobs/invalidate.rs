@@ -4,7 +4,10 @@
 //! told "ready" a moment ago still finds it. A file that never expires is unlinked, under the lock that publishing
 //! needs, too, and never while a job is for it or is made from it (invariant 8).
 
-use super::{bulk, filter, find};
+use super::{
+    bulk::{self, Done},
+    filter, find,
+};
 use crate::{
     cache::Entry,
     cli::InvalidateArgs,
@@ -28,7 +31,8 @@ pub fn run(world: &World, args: &InvalidateArgs) -> Result<(), Failure> {
 }
 
 fn chosen(world: &World, view: &View, args: &InvalidateArgs) -> Result<Vec<Entry>, Failure> {
-    let is_filtered = args.exporter.is_some() || args.since.is_some() || args.until.is_some() || !args.params.is_empty();
+    let is_filtered =
+        args.exporter.is_some() || args.since.is_some() || args.until.is_some() || !args.params.is_empty();
     let usage = |sentence| Err(Failure::because(Exit::Usage, sentence));
     match (args.files.is_empty(), is_filtered) {
         (false, false) => {
@@ -51,17 +55,17 @@ fn scan(world: &World) -> Vec<Entry> {
     entries
 }
 
-fn named(world: &World, entries: &[Entry], word: &str) -> Result<Entry, Failure> {
-    if let Some(entry) = world.cache.entry(word).unwrap_or(None).filter(|_| !word.is_empty()) {
+fn named(world: &World, entries: &[Entry], name: &str) -> Result<Entry, Failure> {
+    if let Some(entry) = world.cache.entry(name).unwrap_or(None).filter(|_| !name.is_empty()) {
         return Ok(entry);
     }
-    let fits: Vec<_> = entries.iter().filter(|entry| !word.is_empty() && entry.filename.starts_with(word)).collect();
+    let fits: Vec<_> = entries.iter().filter(|entry| !name.is_empty() && entry.filename.starts_with(name)).collect();
     match &fits[..] {
-        [] => Err(Failure::because(Exit::Absent, format!("there is no file {word:?} in the cache"))),
+        [] => Err(Failure::because(Exit::Absent, format!("there is no file {name:?} in the cache"))),
         [one] => Ok((*one).clone()),
         several => {
             let names: Vec<_> = several.iter().take(5).map(|entry| entry.filename.clone()).collect();
-            Err(find::ambiguous(word, &names))
+            Err(find::ambiguous(name, &names))
         }
     }
 }
@@ -73,7 +77,8 @@ fn filtered(world: &World, view: &View, args: &InvalidateArgs) -> Result<Vec<Ent
     let params = filter::params(&args.params)?;
     let mut entries = scan(world);
     entries.retain(|entry| args.exporter.as_ref().is_none_or(|name| name == entry.exporter()));
-    entries.retain(|entry| since.is_none_or(|since| entry.made >= since) && until.is_none_or(|until| entry.made < until));
+    entries
+        .retain(|entry| since.is_none_or(|since| entry.made >= since) && until.is_none_or(|until| entry.made < until));
     if !params.is_empty() {
         entries = with_params(view, entries, &params)?;
     }
@@ -96,7 +101,9 @@ fn with_params(view: &View, entries: Vec<Entry>, params: &[(String, String)]) ->
     }
     if unknown > 0 {
         let files = words::count(unknown, "file");
-        eprintln!("pressroom: the history of {files} is forgotten; their parameters are not known, so they are left alone");
+        eprintln!(
+            "pressroom: the history of {files} is forgotten; their parameters are not known, so they are left alone"
+        );
     }
     Ok(matching)
 }
@@ -114,7 +121,8 @@ fn has(json: &str, params: &[(String, String)]) -> bool {
 fn all(world: &World, store: &mut Store, entries: &[Entry], paper: &mut Paper) -> Result<bool, Failure> {
     let mut failed = false;
     for batch in entries.chunks(BATCH) {
-        let done = store.immediate(|tx| batch.iter().map(|entry| one(world, tx, entry)).collect::<anyhow::Result<Vec<_>>>())?;
+        let done = store
+            .immediate(|tx| batch.iter().map(|entry| one(world, tx, entry)).collect::<anyhow::Result<Vec<_>>>())?;
         for outcome in done {
             match outcome {
                 Ok(line) => paper.line(line),
@@ -128,12 +136,11 @@ fn all(world: &World, store: &mut Store, entries: &[Entry], paper: &mut Paper) -
     Ok(failed)
 }
 
-/// The inner `Ok` is what was done, `Err` why it could not be.
-fn one(world: &World, tx: &Tx, entry: &Entry) -> anyhow::Result<Result<String, String>> {
+fn one(world: &World, tx: &Tx, entry: &Entry) -> anyhow::Result<Done> {
     let name = &entry.filename;
     let exporter = world.config.exporters.get(entry.exporter());
-    let (ttl, stale) = exporter
-        .map_or((world.config.cache.ttl, world.config.cache.stale), |exporter| (exporter.ttl, exporter.stale));
+    let (ttl, stale) =
+        exporter.map_or((world.config.cache.ttl, world.config.cache.stale), |exporter| (exporter.ttl, exporter.stale));
     let cannot = |error: std::io::Error| format!("cannot invalidate {name}: {error}");
     let Some(ttl) = ttl else {
         if tx.pinned(name)? {

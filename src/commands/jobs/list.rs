@@ -93,7 +93,9 @@ fn as_table(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
 pub fn note(job: &Job, now: Stamp) -> String {
     let message = job.message.as_deref().unwrap_or_default();
     match job.status {
-        Status::Queued if job.waits_for_source => format!("waits for {}", job.source.as_deref().unwrap_or("its source")),
+        Status::Queued if job.waits_for_source => {
+            format!("waits for {}", job.source.as_deref().unwrap_or("its source"))
+        }
         Status::Queued if job.run_after > now => format!("not before {}", words::time(job.run_after)),
         Status::Queued => String::new(),
         Status::Started if job.cancel => "is being cancelled".to_owned(),

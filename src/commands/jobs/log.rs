@@ -68,9 +68,9 @@ fn kept_end(attempt: &Attempt, paper: &mut Paper) -> Result<(), Failure> {
     Ok(())
 }
 
-fn follow(world: &World, word: &str) -> Result<(), Failure> {
+fn follow(world: &World, name: &str) -> Result<(), Failure> {
     let store = world.open_store()?;
-    let subject = find::subject(&store.view(), word)?;
+    let subject = find::subject(&store.view(), name)?;
     let attempt = wait_for_start(&store, &subject)?;
     let mut paper = Paper::new();
     let mut shown = Vec::new();

@@ -1,6 +1,6 @@
 //! `jobs retry`: failed jobs are queued again as if they were new, and with each the failed sources that it waits for.
 
-use super::bulk::{self, Deed};
+use super::bulk::{self, Deed, Done};
 use crate::{
     cli::BulkArgs,
     commands::{
@@ -23,7 +23,7 @@ pub fn run(world: &World, args: &BulkArgs) -> Result<(), Failure> {
     done
 }
 
-fn one(world: &World, tx: &Tx, id: i64) -> anyhow::Result<Result<String, String>> {
+fn one(world: &World, tx: &Tx, id: i64) -> anyhow::Result<Done> {
     let Some(job) = tx.job_by_id(id)? else { return Ok(Err(format!("job {id} has gone"))) };
     if !job.status.is_failed() {
         let status = job.status.name();
@@ -32,7 +32,7 @@ fn one(world: &World, tx: &Tx, id: i64) -> anyhow::Result<Result<String, String>
     again(world, tx, &job, Stamp::now())
 }
 
-fn again(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Result<String, String>> {
+fn again(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Done> {
     let ask = match ask(world, job) {
         Ok(ask) => ask,
         Err(sentence) => return Ok(Err(format!("job {} ({}): {sentence}", job.id, job.filename))),

@@ -47,9 +47,9 @@ fn gather(world: &World, args: &ShowArgs) -> Result<Page, Failure> {
     let attempts = view.attempts_of(&subject.filename, args.attempts.max(1)).map_err(anyhow::Error::from)?;
     let file = world.cache.look(&subject.filename).unwrap_or(None);
     let exporter = subject.filename.split_once('/').and_then(|(name, _)| world.config.exporters.get(name));
-    let freshness = exporter.zip(file.as_ref()).map(|(exporter, file)| {
-        freshness(file.made, Stamp::now(), exporter.ttl, exporter.stale)
-    });
+    let freshness = exporter
+        .zip(file.as_ref())
+        .map(|(exporter, file)| freshness(file.made, Stamp::now(), exporter.ttl, exporter.stale));
     let waiting = subject.job.as_ref().filter(|job| job.status == Status::Queued);
     let position = waiting.map(|job| view.position(job)).transpose().map_err(anyhow::Error::from)?;
     Ok(Page { subject, attempts, file, freshness, position })
@@ -58,7 +58,9 @@ fn gather(world: &World, args: &ShowArgs) -> Result<Page, Failure> {
 fn as_json(page: &Page) -> Map<String, Value> {
     let mut fields = match (&page.subject.job, page.attempts.first()) {
         (Some(job), _) => json::job(job),
-        (None, _) => Map::from_iter([("filename".to_owned(), json!(page.subject.filename)), ("status".to_owned(), Value::Null)]),
+        (None, _) => {
+            Map::from_iter([("filename".to_owned(), json!(page.subject.filename)), ("status".to_owned(), Value::Null)])
+        }
     };
     if let Some(newest) = page.attempts.first() {
         fields.extend(json::common(newest));
@@ -146,9 +148,10 @@ fn job_text(job: &Job, position: Option<u32>, paper: &mut Paper) {
 }
 
 fn moment(stamp: Stamp, now: Stamp) -> String {
-    let distance = match stamp > now {
-        true => format!("in {}", words::duration(stamp.since(now))),
-        false => format!("{} ago", words::duration(now.since(stamp))),
+    let distance = if stamp > now {
+        format!("in {}", words::duration(stamp.since(now)))
+    } else {
+        format!("{} ago", words::duration(now.since(stamp)))
     };
     format!("{} ({distance})", words::time(stamp))
 }
@@ -159,8 +162,13 @@ fn attempt_text(attempt: &Attempt, paper: &mut Paper) {
     let record = attempt.record.as_ref();
     let took = record.map_or_else(|| Stamp::now().since(attempt.started), |record| record.duration);
     let started = words::time(attempt.started);
-    paper.line(format!("  started {started}, {} of {}", words::duration(took), words::duration(attempt.limits.timeout)));
-    let memory = of(record.and_then(|record| record.peak_memory).map(words::bytes), attempt.limits.memory.map(words::bytes));
+    paper.line(format!(
+        "  started {started}, {} of {}",
+        words::duration(took),
+        words::duration(attempt.limits.timeout)
+    ));
+    let memory =
+        of(record.and_then(|record| record.peak_memory).map(words::bytes), attempt.limits.memory.map(words::bytes));
     let span = |duration: Option<Duration>| duration.map(words::duration);
     let cpu = of(span(record.and_then(|record| record.cpu_used)), span(attempt.limits.cpu));
     paper.line(format!("  memory {memory}, CPU {cpu}"));

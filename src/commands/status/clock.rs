@@ -26,6 +26,8 @@ pub fn of(last: Option<&TickMark>, now: Stamp) -> Clock {
     Clock {
         quiet: last.map(|last| now.since(last.at)),
         was_set: last.is_some_and(|last| was_set(last, &here(now))),
-        ahead: last.map(|last| last.at.since(now)).filter(|ahead| ahead.as_millis() > TOLERANCE_MS.unsigned_abs().into()),
+        ahead: last
+            .map(|last| last.at.since(now))
+            .filter(|ahead| ahead.as_millis() > TOLERANCE_MS.unsigned_abs().into()),
     }
 }

@@ -86,7 +86,10 @@ fn tick(report: &Report) -> Option<Finding> {
 fn time(report: &Report) -> Option<Finding> {
     if let Some(ahead) = report.clock.ahead {
         let ahead = words::duration(ahead);
-        return Some(warning("clock", format!("the last tick lies {ahead} ahead: the clock was set back; check the time service")));
+        return Some(warning(
+            "clock",
+            format!("the last tick lies {ahead} ahead: the clock was set back; check the time service"),
+        ));
     }
     let text = "the clock was set since the last tick; check the time service";
     report.clock.was_set.then(|| warning("clock", text))
@@ -97,16 +100,22 @@ fn disk(report: &Report) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(free) = disk.free.filter(|free| *free < disk.min_free) {
         let (free, least) = (words::bytes(free), words::bytes(disk.min_free));
-        let text = format!("{free} of disk space is free, less than min_free ({least}): nothing is started; free some space");
+        let text =
+            format!("{free} of disk space is free, less than min_free ({least}): nothing is started; free some space");
         found.push(critical("disk_low", text));
     }
     if let Some(free) = disk.free_inodes.filter(|free| *free < FEW_INODES) {
         let files = words::count(free, "file");
-        found.push(critical("inodes_low", format!("only {files} more can be made on the disk of the cache; remove some")));
+        found.push(critical(
+            "inodes_low",
+            format!("only {files} more can be made on the disk of the cache; remove some"),
+        ));
     }
     if disk.wal > LARGE_WAL {
         let size = words::bytes(disk.wal);
-        let text = format!("the database's log has {size}: a process has kept reading for long; find it with `fuser` and end it");
+        let text = format!(
+            "the database's log has {size}: a process has kept reading for long; find it with `fuser` and end it"
+        );
         found.push(warning("wal_large", text));
     }
     found
@@ -123,17 +132,27 @@ fn queue(queue: &Queue) -> Vec<Finding> {
     let again = format!("`pressroom queues resume {name}` lets it go on");
     match queue.state.mode {
         Mode::Open => {}
-        Mode::Paused => found.push(warning("queue_paused", format!("queue {name} is paused: nothing of it is started; {again}"))),
+        Mode::Paused => {
+            found.push(warning("queue_paused", format!("queue {name} is paused: nothing of it is started; {again}")))
+        }
         Mode::Draining => {
-            found.push(warning("queue_draining", format!("queue {name} is draining: requests are turned away; {again}")));
+            found.push(warning(
+                "queue_draining",
+                format!("queue {name} is draining: requests are turned away; {again}"),
+            ));
         }
     }
     if queue.is_configured && waiting >= queue.max_queued {
-        let text = format!("queue {name} is full with {waiting} jobs: requests are turned away; `pressroom jobs list --queue {name}` shows whose");
+        let text = format!(
+            "queue {name} is full with {waiting} jobs: requests are turned away; `pressroom jobs list --queue {name}` shows whose"
+        );
         found.push(warning("queue_full", text));
     }
     if !queue.is_configured && waiting > 0 {
-        let text = format!("queue {name} is no longer configured, but {} wait in it; configure or cancel them", words::count(waiting, "job"));
+        let text = format!(
+            "queue {name} is no longer configured, but {} wait in it; configure or cancel them",
+            words::count(waiting, "job")
+        );
         found.push(warning("queue_unknown", text));
     }
     found
@@ -170,7 +189,10 @@ fn waiting(world: &World, report: &Report) -> Option<Finding> {
         return None;
     }
     let (age, most) = (words::duration(waits), words::duration(exporter.queued_ttl));
-    let text = format!("job {} ({}) has waited for {age} and is dropped after {most}; see what holds the rest back", job.id, job.filename);
+    let text = format!(
+        "job {} ({}) has waited for {age} and is dropped after {most}; see what holds the rest back",
+        job.id, job.filename
+    );
     Some(warning("waiting_long", text))
 }
 
@@ -191,7 +213,9 @@ fn failures(report: &Report) -> Vec<Finding> {
     }
     let (failed, ended) = (report.failures().map(|(_, count)| count).sum::<u64>(), total(report));
     if ended >= ENOUGH && failed * 2 >= ended {
-        let text = format!("{failed} of {ended} attempts of the last hour failed; `pressroom jobs history --status failed` tells why");
+        let text = format!(
+            "{failed} of {ended} attempts of the last hour failed; `pressroom jobs history --status failed` tells why"
+        );
         found.push(warning("failures", text));
     }
     found

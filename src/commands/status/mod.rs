@@ -11,7 +11,7 @@ mod prometheus;
 mod running;
 mod text;
 
-pub use findings::{Finding, Level};
+pub use findings::Level;
 pub use gather::Report;
 
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The status in Prometheus' text format, for node_exporter's textfile collector.
+//! The status in Prometheus' text format, for the textfile collector of `node_exporter`.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +101,12 @@ fn jobs(report: &Report, paper: &mut Paper) {
     }
     plain(paper, "pressroom_slots", "How many jobs may run at a time on this machine.", f64::from(report.max_running));
     let age = report.oldest.as_ref().map_or(0.0, |(_, since)| report.now.since(*since).as_secs_f64());
-    plain(paper, "pressroom_oldest_queued_age_seconds", "For how long the oldest queued job could have been started.", age);
+    plain(
+        paper,
+        "pressroom_oldest_queued_age_seconds",
+        "For how long the oldest queued job could have been started.",
+        age,
+    );
 }
 
 fn tick(report: &Report, paper: &mut Paper) {
