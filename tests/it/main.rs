@@ -1,5 +1,6 @@
 //! The real program in a small world: real processes, real files, a real database.
 
+mod admin;
 mod after;
 mod answers;
 mod bad_input;
@@ -7,12 +8,15 @@ mod bad_places;
 mod clocks;
 mod crowd;
 mod derived;
+mod jobs;
 mod kills;
 mod pruning;
+mod queues;
 mod races;
 mod refusals;
 mod request;
 mod site;
+mod status;
 mod ticks;
 mod together;
 mod waiting;

@@ -10,7 +10,7 @@ use ulid::Ulid;
 use super::{Round, launch, seats::Seats};
 use crate::{
     commands::{
-        ending::Ended,
+        ending::{Ended, fail_dependents},
         request::{Ask, SourceState, renew_source},
         world::World,
     },
@@ -111,6 +111,7 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
         }
         SourceState::Failed(message) => {
             tx.fail_queued(job, Outcome::Spawn, Some(&message), now)?;
+            fail_dependents(tx, &job.filename, Outcome::Spawn, &message)?;
             return Ok(None);
         }
         SourceState::Later => return Ok(None),

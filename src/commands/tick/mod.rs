@@ -4,7 +4,7 @@
 //! the others (invariant 10).
 
 mod claim;
-mod clock;
+pub mod clock;
 mod dry;
 mod expire;
 mod launch;
@@ -15,7 +15,7 @@ mod reap;
 mod report;
 mod root;
 mod schedule;
-mod seats;
+pub mod seats;
 mod signals;
 mod sweep;
 
