@@ -15,6 +15,7 @@ mod queues;
 mod races;
 mod refusals;
 mod request;
+mod rooms;
 mod site;
 mod status;
 mod ticks;
