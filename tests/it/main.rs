@@ -7,6 +7,8 @@ mod bad_places;
 mod clocks;
 mod crowd;
 mod derived;
+mod dry;
+mod full_disk;
 mod kills;
 mod pruning;
 mod races;
