@@ -69,6 +69,12 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+impl From<nix::errno::Errno> for Failure {
+    fn from(error: nix::errno::Errno) -> Self {
+        Self::from(std::io::Error::from(error))
+    }
+}
+
 fn exit_of(error: &anyhow::Error) -> Exit {
     use crate::store::StoreError::{Busy, Foreign, Missing, Newer, OtherMachine};
     let is_site = error.downcast_ref::<crate::site::SiteError>().is_some();

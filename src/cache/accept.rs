@@ -139,8 +139,8 @@ fn ends_with(file: &File, size: u64, mark: &[u8]) -> io::Result<bool> {
     if mark.is_empty() {
         return Ok(true);
     }
-    let mut tail = Vec::new();
-    tail.resize(size.min(TAIL) as usize, 0);
-    file.read_exact_at(&mut tail, size - size.min(TAIL))?;
+    let length = size.min(TAIL);
+    let mut tail = vec![0; usize::try_from(length).unwrap_or(0)];
+    file.read_exact_at(&mut tail, size - length)?;
     Ok(tail.windows(mark.len()).any(|place| place == mark))
 }

@@ -1,7 +1,7 @@
 //! The cache: finished files below `cache/<exporter>/`, looked up, published and pruned.
 //!
-//! A name here is either whole or absent: a file is completed elsewhere and renamed into place. Nothing below is
-//! reached through a symbolic link, and only regular files count.
+//! A name here is either whole or absent: a file is completed elsewhere and renamed into place. Nothing is published,
+//! pruned or aged through a symbolic link, and only regular files count.
 
 mod accept;
 mod grammar;
@@ -18,7 +18,6 @@ pub use accept::{Refusal, accept};
 pub use look::Cached;
 pub use prune::{Entry, choose};
 pub use publish::{Prepared, prepare};
-pub use scan::Temp;
 
 /// The cache of one state directory.
 #[derive(Clone, Debug)]

@@ -81,7 +81,7 @@ pub fn choose(
 impl Cache {
     /// Sets files from more than a minute ahead back to `now`, in the cache and in `entries`; tells how many.
     pub fn heal_future(&self, entries: &mut [Entry], now: Stamp, problems: &mut Vec<String>) -> usize {
-        let latest = now.plus(Duration::from_secs(60));
+        let latest = now.plus(Duration::from_mins(1));
         let mut healed = 0;
         for entry in entries.iter_mut().filter(|entry| entry.made > latest) {
             match self.set_back(entry, now) {

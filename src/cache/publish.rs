@@ -47,14 +47,23 @@ pub fn prepare(out: &Path, cache: &Cache, now: Stamp) -> io::Result<Prepared> {
     if file.metadata()?.nlink() > 1 {
         file = copy_in_place(file, out)?;
     }
-    let group = fs::symlink_metadata(cache.dir())?.gid();
-    if file.metadata()?.gid() != group {
-        fchown(&file, None, Some(Gid::from_raw(group)))?;
-    }
+    give_to_group(&file, cache)?;
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     file.set_modified(now.system_time())?;
     file.sync_all()?;
     Ok(Prepared { out: out.to_owned(), cache: cache.clone(), file })
+}
+
+/// Before the mode is set, so that no other group can read it in between.
+fn give_to_group(file: &File, cache: &Cache) -> io::Result<()> {
+    let group = fs::symlink_metadata(cache.dir())?.gid();
+    if file.metadata()?.gid() == group {
+        return Ok(());
+    }
+    fchown(file, None, Some(Gid::from_raw(group))).map_err(|errno| {
+        let why = format!("cannot give the output to the group of cache/ ({group}): {}", errno.desc());
+        io::Error::new(io::Error::from(errno).kind(), why)
+    })
 }
 
 /// Puts a copy with a single name in the place of the output.

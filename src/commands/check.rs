@@ -20,7 +20,7 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     for problem in &problems {
         eprintln!("pressroom: {problem}");
     }
-    for warning in world.site.warnings().into_iter().chain(config::deep_warnings(&world.config)) {
+    for warning in config::warnings(&world.config) {
         println!("warning: {warning}");
     }
     if !problems.is_empty() {
@@ -63,7 +63,10 @@ fn of_database(store: &Store) -> Vec<String> {
     if let Ok(Some(last)) = store.view().last_tick() {
         let quiet = Stamp::now().since(last.at).as_secs();
         if quiet >= 180 {
-            println!("warning: the last tick ran {} minutes ago; is the crontab installed and cron running?", quiet / 60);
+            println!(
+                "warning: the last tick ran {} minutes ago; is the crontab installed and cron running?",
+                quiet / 60
+            );
         }
     }
     found

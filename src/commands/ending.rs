@@ -89,11 +89,17 @@ impl<'a> Ended<'a> {
             return Ok(());
         }
         let message = record.message.as_deref().unwrap_or("the file that it is made from could not be made");
-        for waiting in tx.waiting_for(&claim.filename)? {
-            tx.fail_queued(&waiting, record.outcome, Some(message), Stamp::now())?;
-        }
-        Ok(())
+        fail_dependents(tx, &claim.filename, record.outcome, message)
     }
+}
+
+/// What waits for this source fails with it, and so does what waits for that.
+pub fn fail_dependents(tx: &Tx, source: &str, outcome: Outcome, message: &str) -> anyhow::Result<()> {
+    for waiting in tx.waiting_for(source)? {
+        tx.fail_queued(&waiting, outcome, Some(message), Stamp::now())?;
+        fail_dependents(tx, &waiting.filename, outcome, message)?;
+    }
+    Ok(())
 }
 
 fn rules(exporter: &Exporter) -> Rules<'_> {

@@ -39,8 +39,8 @@ fn value_of<'a>(name: &str, values: &'a Values, places: &Places<'a>) -> &'a str 
 
 /// An argument that begins with a placeholder must not come out as an option, unless a `--` stands before it.
 pub(super) fn refuse_options(exporter: &Exporter, values: &Values) -> Result<(), String> {
-    let arguments = exporter.command.iter().skip(1).take_while(|argument| *argument != "--");
-    match arguments.filter_map(|argument| option_from(argument, values)).next() {
+    let mut arguments = exporter.command.iter().skip(1).take_while(|argument| *argument != "--");
+    match arguments.find_map(|argument| option_from(argument, values)) {
         Some(name) => Err(format!("parameter {name} must not begin with \"-\", which would make it an option")),
         None => Ok(()),
     }

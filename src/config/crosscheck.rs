@@ -15,39 +15,39 @@ use crate::model::{
 type Queues = BTreeMap<String, QueueRules>;
 
 pub(super) fn exporter(one: &Exporter, queues: &Queues, sheet: &Sheet<'_>) {
-    let note = |path: &[&str], message: String| {
-        let whole: Vec<_> = ["exporter", &one.name].iter().chain(path).copied().collect();
-        sheet.note_in(&whole, format!("{:?} in [exporter.{}] {message}", path[0], one.name));
+    let note = |key: &str, problem: String| {
+        sheet.note_in(&["exporter", &one.name, key], format!("{key:?} in [exporter.{}] {problem}", one.name));
     };
-    if let Err(problem) = known_queue(&one.queue, queues) {
-        note(&["queue"], problem);
+    let all = [
+        ("queue", Vec::from_iter(queue_problem(&one.queue, queues))),
+        ("filename", filename_problems(one)),
+        ("command", command_problems(one)),
+        ("wrapper", wrapper_problems(one)),
+    ];
+    for (key, problem) in all.into_iter().flat_map(|(key, problems)| problems.into_iter().map(move |one| (key, one))) {
+        note(key, problem);
     }
+    lanes(one, queues, sheet);
+}
+
+fn lanes(one: &Exporter, queues: &Queues, sheet: &Sheet<'_>) {
     for (number, lane) in one.lanes.iter().enumerate() {
-        let number = number.to_string();
-        if let Err(problem) = known_queue(&lane.queue, queues) {
-            note(&["lane", &number, "queue"], format!("names a queue that {problem}"));
+        let note = |key: &str, problem: String| {
+            let path = ["exporter", &one.name, "lane", &number.to_string(), key];
+            sheet.note_in(&path, format!("{key:?} in [[exporter.{}.lane]] {problem}", one.name));
+        };
+        if let Some(problem) = queue_problem(&lane.queue, queues).filter(|_| !lane.queue.is_empty()) {
+            note("queue", problem);
         }
         for problem in lane.when.iter().filter_map(|(name, condition)| condition_problem(one, name, condition)) {
-            note(&["lane", &number, "when"], problem);
+            note("when", problem);
         }
-    }
-    for problem in filename_problem(one) {
-        note(&["filename"], problem);
-    }
-    for problem in command_problems(one) {
-        note(&["command"], problem);
-    }
-    for problem in one.wrapper.iter().flat_map(|argument| placeholder_problems(argument, &["work"])) {
-        note(&["wrapper"], problem);
     }
 }
 
-fn known_queue(name: &str, queues: &Queues) -> Result<(), String> {
-    if queues.contains_key(name) {
-        return Ok(());
-    }
-    let hint = nearest::hint(name, queues.keys().map(|name| &**name));
-    Err(format!("is {name:?}, but there is no [queue.{name}]{hint}"))
+fn queue_problem(name: &str, queues: &Queues) -> Option<String> {
+    let hint = || nearest::hint(name, queues.keys().map(|name| &**name));
+    (!queues.contains_key(name)).then(|| format!("is {name:?}, but there is no [queue.{name}]{}", hint()))
 }
 
 fn condition_problem(one: &Exporter, name: &str, condition: &Condition) -> Option<String> {
@@ -59,7 +59,7 @@ fn condition_problem(one: &Exporter, name: &str, condition: &Condition) -> Optio
     misfit.then(|| format!("asks for a range of {name:?}, which is not an integer"))
 }
 
-fn filename_problem(one: &Exporter) -> Vec<String> {
+fn filename_problems(one: &Exporter) -> Vec<String> {
     let Some(template) = one.filename.as_deref() else {
         let advice = r#"is missing; give one such as "{title}.epub", or output = "none" if there is no file"#;
         return if one.is_task() { Vec::new() } else { vec![advice.to_owned()] };
@@ -106,6 +106,10 @@ fn command_problems(one: &Exporter) -> Vec<String> {
     names.extend(one.file().map(|_| "output"));
     names.extend(one.source.as_ref().map(|_| "source"));
     one.command.iter().skip(1).flat_map(|argument| placeholder_problems(argument, &names)).collect()
+}
+
+fn wrapper_problems(one: &Exporter) -> Vec<String> {
+    one.wrapper.iter().skip(1).flat_map(|argument| placeholder_problems(argument, &["work"])).collect()
 }
 
 fn placeholder_problems(template: &str, known: &[&str]) -> Vec<String> {

@@ -16,6 +16,10 @@ use super::{
 };
 use crate::model::template::names;
 
+/// Sockets below `TMPDIR` must fit into 108 bytes; a browser's needs this much of it.
+const MAX_WORK_DIR: usize = 62;
+/// Letters of an attempt's id, by which its work directory is named.
+const ATTEMPT_ID: usize = 26;
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ksh", "zsh", "busybox"];
 
 /// Everything that a valid file can still have wrong, one sentence each. Programs are looked for as the user who asks.
@@ -30,15 +34,24 @@ pub fn deep_problems(config: &Config) -> Vec<String> {
     problems
 }
 
-/// What works, but not as it reads: one sentence each.
-pub fn deep_warnings(config: &Config) -> Vec<String> {
+/// What works, but may surprise somebody, one sentence each.
+pub fn warnings(config: &Config) -> Vec<String> {
     let most = config.host.max_running;
     let above = config.queues.iter().filter(|(_, queue)| queue.max_running > most);
-    above
-        .map(|(name, queue)| {
-            format!("queue {name}: max_running is {}, but the host never runs more than {most}", queue.max_running)
-        })
-        .collect()
+    let wide = above.map(|(name, queue)| {
+        format!("queue {name}: max_running is {}, but the host never runs more than {most}", queue.max_running)
+    });
+    long_path(config).into_iter().chain(wide).collect()
+}
+
+fn long_path(config: &Config) -> Option<String> {
+    let length = config.state_dir.as_os_str().len() + "/work/".len() + ATTEMPT_ID;
+    let warning = format!(
+        "state_dir: the work directories below {} have paths of {length} bytes; above {MAX_WORK_DIR} some programs, \
+         browsers among them, cannot make their sockets there",
+        config.state_dir.display()
+    );
+    (length > MAX_WORK_DIR).then_some(warning)
 }
 
 fn exporter_problems(exporter: &Exporter) -> Vec<String> {
@@ -124,3 +137,7 @@ fn file_problem(file: &Path) -> Option<String> {
     (!Path::new(interpreter).is_file())
         .then(|| format!("the program {name} needs {interpreter:?}, which does not exist"))
 }
+
+#[cfg(test)]
+#[path = "deep_tests.rs"]
+mod tests;

@@ -33,7 +33,7 @@ impl Table<'_> {
     }
 
     pub(super) fn duration_or_none(&self, key: &'static str, default: Option<Duration>) -> Option<Duration> {
-        self.read(key, DURATION_OR_NONE, |value| words::or_none(value, words::duration)).unwrap_or(default)
+        self.read_or(key, "none", DURATION_OR_NONE, default, words::duration)
     }
 
     pub(super) fn size(&self, key: &'static str, default: u64) -> u64 {
@@ -41,12 +41,12 @@ impl Table<'_> {
     }
 
     pub(super) fn size_or_none(&self, key: &'static str, default: Option<u64>) -> Option<u64> {
-        self.read(key, SIZE_OR_NONE, |value| words::or_none(value, words::size)).unwrap_or(default)
+        self.read_or(key, "none", SIZE_OR_NONE, default, words::size)
     }
 
     pub(super) fn count_or_none(&self, key: &'static str, default: Option<u64>) -> Option<u64> {
         let count = |value: &DeValue<'_>| words::integer(value).and_then(|number| u64::try_from(number).ok());
-        self.read(key, r#"a number, or "none""#, |value| words::or_none(value, count)).unwrap_or(default)
+        self.read_or(key, "none", r#"a number, or "none""#, default, count)
     }
 
     pub(super) fn count<N>(&self, key: &'static str, range: RangeInclusive<N>, default: N) -> N

@@ -36,10 +36,10 @@ pub(super) fn read(top: &Table<'_>, dir: &Path) -> HttpRules {
         client: table.read("client", "the name of a CGI variable", client).unwrap_or(base.client),
         max_wait: table.duration("max_wait", base.max_wait),
         max_waiters: table.count("max_waiters", 0..=10_000, base.max_waiters),
-        refresh: table.read("refresh", r#""off" or a duration such as "1m""#, refresh).unwrap_or(base.refresh),
+        refresh: table.read_or("refresh", "off", r#""off" or a duration such as "1m""#, base.refresh, words::duration),
         failed_status: table.read("failed_status", FAILED, failed_status).unwrap_or(base.failed_status),
         sendfile: table.read("sendfile", SENDFILE, sendfile).unwrap_or(base.sendfile),
-        templates: table.read("templates", r#"a directory, or "none""#, |value| templates(value, dir)).flatten(),
+        templates: table.read_or("templates", "none", r#"a directory, or "none""#, None, |value| templates(value, dir)),
     };
     table.done();
     rules
@@ -52,10 +52,6 @@ fn client(value: &DeValue<'_>) -> Option<String> {
     let name = words::text(value)?;
     let is_variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     name.chars().all(is_variable).then(|| name.to_owned())
-}
-
-fn refresh(value: &DeValue<'_>) -> Option<Option<Duration>> {
-    if value.as_str() == Some("off") { Some(None) } else { words::duration(value).map(Some) }
 }
 
 fn failed_status(value: &DeValue<'_>) -> Option<(u16, u16)> {
@@ -79,6 +75,6 @@ fn sendfile(value: &DeValue<'_>) -> Option<Sendfile> {
     }
 }
 
-fn templates(value: &DeValue<'_>, dir: &Path) -> Option<Option<PathBuf>> {
-    words::or_none(value, |value| words::text(value).map(|path| super::absolute(dir, path)))
+fn templates(value: &DeValue<'_>, dir: &Path) -> Option<PathBuf> {
+    words::text(value).map(|path| super::absolute(dir, path))
 }

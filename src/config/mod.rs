@@ -28,6 +28,7 @@ mod words;
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -35,8 +36,8 @@ use std::{
 use toml::de::{DeTable, DeValue};
 
 pub use self::{
-    deep::{deep_problems, deep_warnings},
-    problem::{ConfigError, Problem},
+    deep::{deep_problems, warnings},
+    problem::ConfigError,
     types::*,
 };
 use self::{
@@ -44,15 +45,18 @@ use self::{
     sheet::{Sheet, Table},
 };
 
+const FILE: &str = "/etc/pressroom/pressroom.toml";
 const STATE_DIR: &str = "/var/lib/pressroom";
 const DATABASE: &str = "queue/pressroom.db";
 
 /// The configuration file to read: that of `--config`, else `$PRESSROOM_CONFIG`, else the system's.
 pub fn locate(flag: Option<&Path>) -> PathBuf {
-    let named = flag
-        .map(Path::to_owned)
-        .or_else(|| std::env::var_os("PRESSROOM_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from));
-    let path = named.unwrap_or_else(|| PathBuf::from("/etc/pressroom/pressroom.toml"));
+    choose(flag, std::env::var_os("PRESSROOM_CONFIG"))
+}
+
+fn choose(flag: Option<&Path>, variable: Option<OsString>) -> PathBuf {
+    let named = variable.filter(|name| !name.is_empty()).map(PathBuf::from);
+    let path = flag.map(Path::to_owned).or(named).unwrap_or_else(|| PathBuf::from(FILE));
     std::path::absolute(&path).unwrap_or(path)
 }
 
@@ -97,12 +101,13 @@ fn read(file: &Path, sheet: &Sheet<'_>) -> Config {
     let state_dir = absolute(dir, &top.text("state_dir").unwrap_or_else(|| STATE_DIR.to_owned()));
     let cache = sections::cache(&top);
     let exporters = exporters(&top, dir, &cache, sheet);
+    let host = sections::host(&top);
     let config = Config {
         file: file.to_owned(),
         database: database(&top, &state_dir),
         state_dir,
-        host: sections::host(&top),
-        queues: queues(&top, &exporters),
+        queues: queues(&top, &exporters, &host),
+        host,
         http: http::read(&top, dir),
         schedules: schedule::read(&top, &exporters),
         notify: sections::notify(&top, dir),
@@ -127,8 +132,8 @@ fn exporters(top: &Table<'_>, dir: &Path, cache: &CacheRules, sheet: &Sheet<'_>)
 }
 
 /// A task that names no queue has one of its own, in which nothing runs at the same time.
-fn queues(top: &Table<'_>, exporters: &BTreeMap<String, Exporter>) -> BTreeMap<String, QueueRules> {
-    let mut queues = sections::queues(top);
+fn queues(top: &Table<'_>, exporters: &BTreeMap<String, Exporter>, host: &HostRules) -> BTreeMap<String, QueueRules> {
+    let mut queues = sections::queues(top, host);
     for task in exporters.values().filter(|one| one.is_task() && one.queue == one.name) {
         queues.entry(task.name.clone()).or_insert(QueueRules { max_running: 1, ..QueueRules::default() });
     }

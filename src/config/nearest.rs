@@ -18,11 +18,11 @@ fn distance(one: &str, two: &str) -> usize {
     for (i, a) in one.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, b) in two.iter().enumerate() {
-            let mut least = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
+            let mut steps = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && *a == two[j - 1] && one[i - 1] == *b {
-                least = least.min(before[j - 1] + 1);
+                steps = steps.min(before[j - 1] + 1);
             }
-            row.push(least);
+            row.push(steps);
         }
         before = std::mem::replace(&mut last, row);
     }

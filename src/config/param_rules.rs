@@ -25,7 +25,7 @@ fn param(name: &str, table: Table<'_>) -> Param {
         kind: kind(&table),
         required: table.flag("required", false),
         default: table.read("default", "a string or an integer", words::scalar),
-        max_bytes: table.count("max_bytes", 1..=65536, MAX_BYTES as i64).try_into().unwrap_or(MAX_BYTES),
+        max_bytes: table.count("max_bytes", 1..=65536, MAX_BYTES),
         key: table.flag("key", true),
     };
     let param = with_checked_default(&table, param);

@@ -9,9 +9,9 @@ use super::{
     words::{self, DURATION},
 };
 
-pub(super) const MINUTE: Duration = Duration::from_secs(60);
-pub(super) const HOUR: Duration = Duration::from_secs(3600);
-pub(super) const DAY: Duration = Duration::from_secs(86400);
+pub(super) const MINUTE: Duration = Duration::from_mins(1);
+pub(super) const HOUR: Duration = Duration::from_hours(1);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 const MOST: u32 = 1_000_000;
 
 impl Default for CacheRules {
@@ -63,17 +63,18 @@ impl Default for QueueRules {
 }
 
 /// All queues of the file, and `default` in any case.
-pub(super) fn queues(top: &Table<'_>) -> BTreeMap<String, QueueRules> {
-    let mut queues = BTreeMap::from([("default".to_owned(), QueueRules::default())]);
+pub(super) fn queues(top: &Table<'_>, host: &HostRules) -> BTreeMap<String, QueueRules> {
+    let base = QueueRules::default();
+    let base = QueueRules { max_running: base.max_running.min(host.max_running), ..base };
+    let mut queues = BTreeMap::from([("default".to_owned(), base.clone())]);
     for (name, table) in top.named("queue") {
         table.check_name(name, "a queue", is_plain_name);
-        queues.insert(name.to_owned(), queue(table));
+        queues.insert(name.to_owned(), queue(table, &base));
     }
     queues
 }
 
-fn queue(table: Table<'_>) -> QueueRules {
-    let base = QueueRules::default();
+fn queue(table: Table<'_>, base: &QueueRules) -> QueueRules {
     let rules = QueueRules {
         max_running: table.count("max_running", 1..=MOST, base.max_running),
         max_queued: table.count("max_queued", 1..=100_000_000, base.max_queued),

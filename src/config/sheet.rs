@@ -76,6 +76,21 @@ impl<'t> Table<'t> {
         parsed
     }
 
+    /// As `read`, but a word such as "none" or "off" is accepted as well and means `None`.
+    pub(super) fn read_or<T>(
+        &self,
+        key: &'static str,
+        none: &str,
+        what: impl Display,
+        default: Option<T>,
+        parse: impl FnOnce(&'t DeValue<'t>) -> Option<T>,
+    ) -> Option<T> {
+        let parse = |value: &'t DeValue<'t>| {
+            if value.as_str() == Some(none) { Some(None) } else { parse(value).map(Some) }
+        };
+        self.read(key, what, parse).unwrap_or(default)
+    }
+
     /// Notes it if the key is not there at all.
     pub(super) fn need(&self, key: &'static str, advice: &str) {
         if !self.has(key) {

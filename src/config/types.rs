@@ -15,7 +15,7 @@ pub struct Config {
     pub file: PathBuf,
     /// Absolute.
     pub state_dir: PathBuf,
-    /// Absolute path of the SQLite database.
+    /// Absolute path of the `SQLite` database.
     pub database: PathBuf,
     pub cache: CacheRules,
     pub host: HostRules,
@@ -59,6 +59,7 @@ pub struct HostRules {
 
 /// `[queue.NAME]`.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "they are the words of the file")]
 pub struct QueueRules {
     pub max_running: u32,
     pub max_queued: u64,
@@ -74,6 +75,7 @@ pub enum EnqueueOn {
 
 /// `http.sendfile`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::enum_variant_names, reason = "the header is called X-Sendfile")]
 pub enum Sendfile {
     Off,
     /// The internal location in front of the path below `cache/`, such as `/internal`.

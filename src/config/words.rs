@@ -27,11 +27,6 @@ pub(super) fn size(value: &DeValue<'_>) -> Option<u64> {
     Some(text.parse::<bytesize::ByteSize>().ok().filter(|_| has_unit)?.as_u64())
 }
 
-/// `Some(None)` for "none".
-pub(super) fn or_none<T>(value: &DeValue<'_>, parse: impl FnOnce(&DeValue<'_>) -> Option<T>) -> Option<Option<T>> {
-    if value.as_str() == Some("none") { Some(None) } else { parse(value).map(Some) }
-}
-
 pub(super) fn integer(value: &DeValue<'_>) -> Option<i64> {
     number(value.as_integer()?)
 }
@@ -44,7 +39,7 @@ fn number(integer: &DeInteger<'_>) -> Option<i64> {
 pub(super) fn factor(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Float(float) => float.as_str().parse().ok(),
-        _ => integer(value).map(|whole| whole as f64),
+        _ => integer(value)?.to_string().parse().ok(),
     }
 }
 
@@ -110,11 +105,9 @@ mod tests {
     }
 
     #[test]
-    fn durations_have_units_and_none_is_a_word() {
-        assert_eq!(duration(&value("'1h 30m'")), Some(Duration::from_secs(5400)));
+    fn durations_have_units() {
+        assert_eq!(duration(&value("'1h 30m'")), Some(Duration::from_mins(90)));
         assert_eq!(duration(&value("600")), None);
-        assert_eq!(or_none(&value("'none'"), duration), Some(None));
-        assert_eq!(or_none(&value("'nine'"), duration), None);
     }
 
     #[test]

@@ -18,7 +18,9 @@ pub struct FirstAttempt {
 pub enum Breaker {
     Closed,
     /// None is started before `until`.
-    Open { until: Stamp },
+    Open {
+        until: Stamp,
+    },
     /// One at a time, until one ends otherwise.
     Trial,
 }

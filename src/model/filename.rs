@@ -114,7 +114,8 @@ fn units(value: &str, mut take: impl FnMut(&str) -> bool) -> bool {
 }
 
 fn percent(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let digit = |nibble: u8| char::from(b"0123456789ABCDEF"[usize::from(nibble)]);
+    text.bytes().flat_map(|byte| ['%', digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// A name under construction, with room for so many bytes more.

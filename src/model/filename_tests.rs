@@ -37,7 +37,7 @@ fn a_long_title_is_cut_and_told_apart_by_a_hash() {
     let (one, two) = (book(&"a".repeat(255), "fr", ""), book(&format!("{}b", "a".repeat(254)), "fr", ""));
     assert_ne!(one, two);
     assert_eq!(one.len(), "epub/".len() + MAX_BYTES);
-    assert!(one.starts_with("epub/aaaa") && one.contains("a~") && one.ends_with(".epub"), "{one}");
+    assert!(one.starts_with("epub/aaaa") && one.contains("a~") && extension(&one) == ".epub", "{one}");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_name_of_exactly_the_limit_is_not_cut() {
 fn a_parameter_that_counts_and_is_left_out_gives_a_hash() {
     let values = [("title", "Emma", true), ("lang", "en", true)];
     let name = filename("epub", Some("{title}.tar.gz"), &values);
-    assert!(name.starts_with("epub/Emma~") && name.ends_with(".tar.gz"), "{name}");
+    assert!(name.starts_with("epub/Emma~") && extension(&name) == ".tar.gz", "{name}");
     let values = [("title", "Emma", true), ("pages", "7", false)];
     assert_eq!(filename("epub", Some("{title}.tar.gz"), &values), "epub/Emma.tar.gz");
 }
@@ -123,7 +123,7 @@ fn named(template: &str, [title, lang, font]: &[String; 3]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn different_parameters_never_give_one_name(template in template(), one in three(), two in three()) {

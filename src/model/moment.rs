@@ -92,7 +92,9 @@ mod tests {
 
     #[test]
     fn what_is_no_time_with_seconds_is_refused_by_name() {
-        for text in ["", "now", "2026-03-01", "2026-03-01T12:00Z", "@", "@1.", "@-1", "12:00:00", "2026-13-01T12:00:00Z"] {
+        for text in
+            ["", "now", "2026-03-01", "2026-03-01T12:00Z", "@", "@1.", "@-1", "12:00:00", "2026-13-01T12:00:00Z"]
+        {
             assert!(parse(text).is_err(), "{text}");
         }
         assert!(parse("gestern").unwrap_err().contains("\"gestern\""));

@@ -64,3 +64,69 @@ fn overflow(files: &[Aged], mut kept: Vec<usize>, grace: Duration, max_size: u64
     }
     gone
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TTL: Option<Duration> = Some(Duration::from_millis(600));
+    const GRACE: Duration = Duration::from_millis(120);
+    const STALE: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_file_is_fresh_then_stale_then_expired() {
+        let at = |now| freshness(Stamp(0), Stamp(now), TTL, STALE);
+        assert_eq!([at(-5), at(599)], [Freshness::Fresh; 2]);
+        assert_eq!([at(600), at(1599)], [Freshness::Stale; 2]);
+        assert_eq!([at(1600), at(i64::MAX)], [Freshness::Expired; 2]);
+    }
+
+    #[test]
+    fn without_a_ttl_a_file_stays_fresh_and_is_kept() {
+        assert_eq!(freshness(Stamp(0), Stamp(i64::MAX), None, STALE), Freshness::Fresh);
+        assert!(!deletable(Stamp(0), Stamp(i64::MAX), None, STALE, GRACE));
+    }
+
+    #[test]
+    fn a_file_is_deletable_when_ttl_stale_and_grace_are_over() {
+        assert!(!deletable(Stamp(0), Stamp(1719), TTL, STALE, GRACE));
+        assert!(deletable(Stamp(0), Stamp(1720), TTL, STALE, GRACE));
+    }
+
+    #[test]
+    fn durations_without_end_do_not_overflow() {
+        assert_eq!(freshness(Stamp(0), Stamp(9), Some(Duration::MAX), Duration::MAX), Freshness::Fresh);
+        assert!(!deletable(Stamp(0), Stamp(9), Some(Duration::MAX), Duration::MAX, Duration::MAX));
+    }
+
+    fn files() -> impl Strategy<Value = Vec<Aged>> {
+        let file = (0_i64..1000, 0_u64..100, any::<bool>());
+        prop::collection::vec(
+            file.prop_map(|(made, size, deletable)| Aged { made: Stamp(made), size, deletable }),
+            0..20,
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_stays_fits_or_is_too_young_to_go(files in files(), max_size in 0_u64..1000) {
+            let now = Stamp(1000);
+            let gone = prune_choice(&files, GRACE, max_size, now);
+            let young = |place: &usize| now.since(files[*place].made) < GRACE;
+            let stays: Vec<usize> = (0..files.len()).filter(|place| !gone.contains(place)).collect();
+            let size: u64 = stays.iter().map(|&place| files[place].size).sum();
+            prop_assert!(size <= max_size || stays.iter().all(young));
+            prop_assert!(stays.iter().all(|&place| !files[place].deletable));
+            prop_assert!(gone.iter().all(|place| files[*place].deletable || !young(place)));
+        }
+
+        #[test]
+        fn a_served_file_is_never_deletable(age in 0_i64..5000, ttl in 0_u64..2000, stale in 0_u64..2000) {
+            let (ttl, stale) = (Some(Duration::from_millis(ttl)), Duration::from_millis(stale));
+            let served = freshness(Stamp(0), Stamp(age), ttl, stale) != Freshness::Expired;
+            prop_assert!(!(served && deletable(Stamp(0), Stamp(age + 119), ttl, stale, GRACE)));
+        }
+    }
+}

@@ -38,7 +38,9 @@ pub fn escalate(last: &Limits, most: &Limits, outcome: Outcome, over_work_size: 
     let mut next = last.clone();
     match outcome {
         Outcome::Timeout => next.timeout = last.timeout.mul_f64(factor).min(most.timeout).max(last.timeout),
-        Outcome::Cpu => next.cpu = last.cpu.map(|cpu| cpu.mul_f64(factor).min(most.cpu.unwrap_or(Duration::MAX)).max(cpu)),
+        Outcome::Cpu => {
+            next.cpu = last.cpu.map(|cpu| cpu.mul_f64(factor).min(most.cpu.unwrap_or(Duration::MAX)).max(cpu))
+        }
         Outcome::Memory => next.memory = grown(last.memory, most.memory, factor),
         Outcome::FileSize if over_work_size => next.work_size = grown(last.work_size, most.work_size, factor),
         Outcome::FileSize => next.file_size = grown(last.file_size, most.file_size, factor),
@@ -47,7 +49,12 @@ pub fn escalate(last: &Limits, most: &Limits, outcome: Outcome, over_work_size: 
     next
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "sizes far below 2^52")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "sizes far below 2^52"
+)]
 fn grown(last: Option<u64>, most: Option<u64>, factor: f64) -> Option<u64> {
     last.map(|last| ((last as f64 * factor) as u64).min(most.unwrap_or(u64::MAX)).max(last))
 }

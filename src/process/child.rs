@@ -71,18 +71,20 @@ unsafe fn become_exporter(recipe: &Recipe<'_>, argv: &[*const c_char], env: &[*c
     }
 }
 
-/// Ignored signals survive an exec, and so does the mask.
+/// Ignored signals survive an exec, and so does the mask. The kernel is asked directly, because the C library keeps two
+/// signals to itself and would leave them ignored.
 unsafe fn reset_signals() {
-    // SAFETY: an all-zero sigaction is the default action with an empty mask; the pointers are valid.
+    const KERNEL_SET: usize = 8;
+    // An all-zero action is the default one with an empty mask; an all-zero set is empty.
+    let zero = [0_u64; 8];
+    // SAFETY: the buffer is larger than the kernel's action and set, and is only read.
     unsafe {
-        let mut default: libc::sigaction = std::mem::zeroed();
-        libc::sigemptyset(&raw mut default.sa_mask);
-        default.sa_sigaction = libc::SIG_DFL;
-        for signal in 1..=libc::SIGRTMAX() {
-            // Refused for SIGKILL, SIGSTOP and those that the C library keeps: they are at their default.
-            libc::sigaction(signal, &raw const default, ptr::null_mut());
+        for signal in 1..=64 {
+            // Refused for SIGKILL and SIGSTOP, which are always at their default.
+            libc::syscall(libc::SYS_rt_sigaction, signal, zero.as_ptr(), ptr::null_mut::<u64>(), KERNEL_SET);
         }
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const default.sa_mask, ptr::null_mut());
+        let set = libc::SIG_SETMASK;
+        libc::syscall(libc::SYS_rt_sigprocmask, set, zero.as_ptr(), ptr::null_mut::<u64>(), KERNEL_SET);
     }
 }
 

@@ -75,7 +75,7 @@ mod tests {
 
     fn limits() -> Limits {
         Limits {
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             kill_after: Duration::from_secs(5),
             memory: Some(1000),
             cpu: Some(Duration::from_secs(100)),

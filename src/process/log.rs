@@ -11,6 +11,8 @@ use std::{
     path::Path,
 };
 
+use super::tail::Tail;
+
 /// Bytes of the tail that go to the row.
 const ROW: usize = 4096;
 /// Room for the line between head and tail.
@@ -89,36 +91,6 @@ const fn tail_size(max: u64) -> u64 {
     if max < 4 * MARK { 0 } else { max / 2 }
 }
 
-/// The last bytes of a stream, in a ring.
-struct Tail {
-    ring: Vec<u8>,
-    size: usize,
-    /// Where the oldest byte is, once the ring is full.
-    next: usize,
-}
-
-impl Tail {
-    const fn new(size: usize) -> Self {
-        Self { ring: Vec::new(), size, next: 0 }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        let bytes = &bytes[bytes.len().saturating_sub(self.size)..];
-        let (grow, wrap) = bytes.split_at(bytes.len().min(self.size - self.ring.len()));
-        self.ring.extend_from_slice(grow);
-        let (first, second) = wrap.split_at(wrap.len().min(self.size - self.next));
-        self.ring[self.next..self.next + first.len()].copy_from_slice(first);
-        self.ring[..second.len()].copy_from_slice(second);
-        self.next = (self.next + wrap.len()) % self.size;
-    }
-
-    fn last(&self, count: usize) -> Vec<u8> {
-        let (new, old) = self.ring.split_at(self.next);
-        let skip = self.ring.len().saturating_sub(count);
-        [old, new].concat().split_off(skip)
-    }
-}
-
 /// Text that is safe to show: valid UTF-8, no controls but newline and tab, long lines cut.
 pub fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
@@ -187,14 +159,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn the_ring_keeps_the_last_bytes(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20), size in 1..50_usize) {
-            let mut tail = Tail::new(size);
-            chunks.iter().for_each(|chunk| tail.push(chunk));
-            let all = chunks.concat();
-            prop_assert_eq!(tail.last(size), &all[all.len().saturating_sub(size)..]);
-        }
-
         #[test]
         fn a_log_never_outgrows_its_room(max in 0..2000_u64, sizes in prop::collection::vec(0..700_usize, 0..20)) {
             let chunks: Vec<Vec<u8>> = sizes.iter().map(|size| vec![b'x'; *size]).collect();

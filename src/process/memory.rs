@@ -28,6 +28,12 @@ impl MemoryMeter {
         self.peak
     }
 
+    /// How long it takes to reach the limit at that many bytes per second.
+    pub(super) fn time_left(&self, per_second: u64) -> Duration {
+        let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.now));
+        Duration::from_millis(left / (per_second / 1000).max(1))
+    }
+
     /// The largest single process, which the kernel tells when it is reaped.
     pub(super) fn reaped(&mut self, peak_rss: u64) {
         self.peak = self.peak.max(peak_rss);
@@ -79,5 +85,13 @@ mod tests {
         meter.look(250, Duration::ZERO, || 60);
         meter.look(250, Duration::from_secs(6), || 120);
         assert_eq!(meter.now(), 120);
+    }
+
+    #[test]
+    fn the_next_look_is_before_the_limit_can_be_reached() {
+        let mut meter = MemoryMeter::new(Some(5_000_000));
+        meter.look(1_000_000, Duration::ZERO, || 0);
+        assert_eq!(meter.time_left(2_000_000), Duration::from_secs(2));
+        assert!(MemoryMeter::new(None).time_left(2_000_000) > Duration::from_hours(1));
     }
 }

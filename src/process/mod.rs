@@ -13,6 +13,7 @@ mod classify;
 mod cpu;
 mod ending;
 mod events;
+mod finish;
 pub mod log;
 mod members;
 mod memory;
@@ -28,16 +29,17 @@ mod supervise;
 mod sweep;
 #[expect(unsafe_code, reason = "system calls that nobody wraps")]
 mod sys;
+mod tail;
 pub mod tree;
 mod watch;
 mod work;
 
 pub use classify::classify;
 pub use ending::{Ending, Reason};
-pub use order::{Order, PATH, environment, resolve};
+pub use order::{Order, environment, resolve};
 pub use overseer::{Overseer, Progress, Wish};
-pub use progress::{read_message, read_progress};
-pub use spawn::{Leader, SpawnError, spawn};
+pub use progress::read_message;
+pub use spawn::{Leader, spawn};
 pub use stage::{become_run, become_trial};
 pub use supervise::supervise;
 pub use tree::{Process, start_time};

@@ -9,10 +9,8 @@ use std::{
 
 use nix::unistd::{AccessFlags, access};
 
+use crate::config::command::PATH;
 use crate::model::limits::Limits;
-
-/// The `PATH` of every exporter.
-pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The variables that name an exporter's own directory.
 const HOMES: [&str; 7] =

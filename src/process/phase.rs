@@ -9,7 +9,7 @@ use super::ending::Reason;
 pub(super) enum Phase {
     Running { until: Duration },
     Asked { reason: Reason, until: Duration },
-    Killed { reason: Reason },
+    Killed { reason: Reason, since: Duration },
 }
 
 /// A limit that is passed, or somebody's wish.
@@ -37,7 +37,9 @@ impl Phase {
                 Some(reason) => (Self::Asked { reason, until: now + kill_after }, Step::Ask),
                 None => (self, Step::Nothing),
             },
-            Self::Asked { reason, until } if until <= now || urgent => (Self::Killed { reason }, Step::Kill),
+            Self::Asked { reason, until } if until <= now || urgent => {
+                (Self::Killed { reason, since: now }, Step::Kill)
+            }
             // What arrived since is asked too.
             Self::Asked { .. } => (self, Step::Ask),
             // What was forked since is killed too.
@@ -57,7 +59,7 @@ impl Phase {
     pub(super) const fn reason(self) -> Option<Reason> {
         match self {
             Self::Running { .. } => None,
-            Self::Asked { reason, .. } | Self::Killed { reason } => Some(reason),
+            Self::Asked { reason, .. } | Self::Killed { reason, .. } => Some(reason),
         }
     }
 }
@@ -83,7 +85,7 @@ mod tests {
         let (asked, step) = running.next(at(10), None, KILL_AFTER);
         assert_eq!((asked, step), (Phase::Asked { reason: Reason::Timeout, until: at(15) }, Step::Ask));
         let (killed, step) = asked.next(at(15), None, KILL_AFTER);
-        assert_eq!((killed, step), (Phase::Killed { reason: Reason::Timeout }, Step::Kill));
+        assert_eq!((killed, step), (Phase::Killed { reason: Reason::Timeout, since: at(15) }, Step::Kill));
         assert_eq!(killed.next(at(99), None, KILL_AFTER), (killed, Step::Kill));
     }
 

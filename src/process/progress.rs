@@ -59,8 +59,9 @@ fn parse(line: &str) -> Option<(u8, Option<String>)> {
 
 /// No controls, nothing that turns the direction of what follows, and not long; `None` if nothing is left.
 fn safe(text: &str) -> Option<String> {
-    let kept: String = text.chars().filter(|c| !is_unsafe(*c)).take(TEXT).collect();
-    Some(kept.trim().to_owned()).filter(|text| !text.is_empty())
+    let kept: String = text.chars().filter(|c| !is_unsafe(*c)).collect();
+    let short: String = kept.trim().chars().take(TEXT).collect();
+    Some(short.trim_end().to_owned()).filter(|text| !text.is_empty())
 }
 
 fn is_unsafe(c: char) -> bool {

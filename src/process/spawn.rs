@@ -26,6 +26,7 @@ use super::{
     rlimits::rlimits,
     sys,
     tree::Process,
+    work,
 };
 use crate::model::clock::since_boot;
 
@@ -38,6 +39,8 @@ pub struct Leader {
     pub(super) output: OwnedFd,
     /// Time since boot.
     pub(super) started: Duration,
+    /// Bytes that lay in the work directory before.
+    pub(super) given: u64,
 }
 
 impl Leader {
@@ -81,6 +84,7 @@ pub fn spawn(order: &Order) -> Result<Leader, SpawnError> {
     let null = aside(OpenOptions::new().read(true).open("/dev/null")?.into())?;
     let (output, to_output) = pipe()?;
     let (report, to_report) = pipe()?;
+    let given = work::count(&order.work, None).total;
     let started = since_boot();
     let pid = child::fork(&Recipe {
         program: c_path(&order.program)?,
@@ -96,7 +100,7 @@ pub fn spawn(order: &Order) -> Result<Leader, SpawnError> {
     executed(pid, report)?;
     fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let start = proc::stat(pid).map_or(0, |stat| stat.process.start);
-    Ok(Leader { process: Process { pid, start }, pidfd: sys::pidfd_open(pid)?, output, started })
+    Ok(Leader { process: Process { pid, start }, pidfd: sys::pidfd_open(pid)?, output, started, given })
 }
 
 /// Waits until the child has become the exporter, or reaps it and says what it could not do.

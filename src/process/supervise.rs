@@ -12,20 +12,16 @@ use super::{
     order::Order,
     overseer::{Overseer, Progress, Wish},
     phase::{Phase, Step, Trouble},
-    progress::{read_message, read_progress},
+    progress::read_progress,
     spawn::Leader,
-    sweep,
-    sys::{self, Reaped},
-    tree::{Process, Stuck, Swept, TreeIds},
+    sweep::{self, PATIENCE},
+    tree::{Process, Stuck, TreeIds},
     watch::Watch,
-    work,
 };
 use crate::model::clock::since_boot;
 
 /// Between two looks of the overseer.
 const OVERSIGHT: Duration = Duration::from_secs(1);
-/// Bytes that are still read when the leader has ended; a descendant may write for ever.
-const LAST_WORDS: usize = 1 << 20;
 /// Bytes of one reading, what a pipe holds.
 const CHUNK: usize = 1 << 16;
 
@@ -40,14 +36,14 @@ pub fn supervise(leader: Leader, order: &Order, overseer: &mut dyn Overseer) -> 
     watched.map(|()| ending)
 }
 
-struct Supervisor<'a> {
-    leader: Leader,
-    order: &'a Order,
+pub(super) struct Supervisor<'a> {
+    pub(super) leader: Leader,
+    pub(super) order: &'a Order,
     overseer: &'a mut dyn Overseer,
-    tree: Tree,
-    watch: Watch,
-    log: Capture,
-    phase: Phase,
+    pub(super) tree: Tree,
+    pub(super) watch: Watch,
+    pub(super) log: Capture,
+    pub(super) phase: Phase,
     wish: Option<Reason>,
     next_oversight: Duration,
     buffer: Vec<u8>,
@@ -59,7 +55,7 @@ impl<'a> Supervisor<'a> {
         Self {
             phase: Phase::Running { until: leader.started + order.limits.timeout },
             tree: Tree::new(ids),
-            watch: Watch::new(order.limits.clone(), order.work.clone()),
+            watch: Watch::new(order.limits.clone(), order.work.clone(), leader.given),
             log: Capture::create(&order.log, order.log_max),
             wish: None,
             next_oversight: since_boot() + OVERSIGHT,
@@ -99,7 +95,8 @@ impl<'a> Supervisor<'a> {
         self.watch.look(&mut self.tree);
         self.log.flush();
         if self.next_oversight <= since_boot() {
-            self.oversee(Vec::new());
+            let stuck = self.stuck();
+            self.oversee(stuck);
         }
         self.step();
     }
@@ -121,7 +118,15 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn oversee(&mut self, stuck: Vec<Stuck>) {
+    /// Those that were killed long ago and are still there, the leader among them.
+    fn stuck(&mut self) -> Vec<Stuck> {
+        match self.phase {
+            Phase::Killed { since, .. } if since_boot() >= since + PATIENCE => sweep::stuck(&mut self.tree),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn oversee(&mut self, stuck: Vec<Stuck>) {
         self.next_oversight = since_boot() + OVERSIGHT;
         let (percent, text) = read_progress(&self.order.progress).unzip();
         let progress = Progress {
@@ -141,7 +146,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// One reading; zero at the end, which is no end of the attempt.
-    fn read_output(&mut self) -> usize {
+    pub(super) fn read_output(&mut self) -> usize {
         match nix::unistd::read(&self.leader.output, &mut self.buffer) {
             Ok(length) => {
                 let bytes = &self.buffer[..length];
@@ -152,70 +157,5 @@ impl<'a> Supervisor<'a> {
             Err(Errno::EAGAIN | Errno::EINTR) => usize::MAX,
             Err(_) => 0,
         }
-    }
-
-    /// After the leader's end, or if it cannot be waited for.
-    fn finish(mut self) -> Ending {
-        let duration = since_boot().saturating_sub(self.leader.started);
-        self.last_words();
-        self.watch.look(&mut self.tree);
-        self.end_the_rest();
-        let leader = self.reap_leader();
-        let found = work::count(&self.order.work, self.order.limits.file_size);
-        let output = self.order.output.as_deref().and_then(work::length);
-        Ending {
-            asked: self.phase.reason(),
-            duration,
-            peak_memory: self.watch.memory.peak(),
-            cpu_used: self.watch.cpu.total(),
-            peak_processes: self.watch.peak_processes,
-            peak_work: self.watch.peak_work(found.total),
-            largest_file: found.largest,
-            log_tail: self.log.tail_text(),
-            message: read_message(&self.order.message),
-            file_at_limit: found.exact,
-            output_at_limit: output.is_some() && output == self.order.limits.file_size,
-            ..status(leader)
-        }
-    }
-
-    fn last_words(&mut self) {
-        let mut left = LAST_WORDS;
-        while left > 0 {
-            match self.read_output() {
-                0 | usize::MAX => break,
-                length => left = left.saturating_sub(length),
-            }
-        }
-        self.log.flush();
-    }
-
-    /// Whoever cannot be killed keeps us here.
-    fn end_the_rest(&mut self) {
-        let mut grace = match self.phase {
-            Phase::Running { .. } => self.order.limits.kill_after,
-            Phase::Asked { until, .. } => until.saturating_sub(since_boot()),
-            Phase::Killed { .. } => Duration::ZERO,
-        };
-        while let Swept::Stuck(stuck) = sweep::end(&mut self.tree, grace) {
-            grace = Duration::ZERO;
-            self.oversee(stuck);
-        }
-        self.watch.reaped(&self.tree.take_reaped());
-    }
-
-    fn reap_leader(&mut self) -> Option<Reaped> {
-        let reaped = sys::reap(self.leader.process.pid);
-        self.watch.reaped(reaped.as_slice());
-        reaped
-    }
-}
-
-fn status(leader: Option<Reaped>) -> Ending {
-    let Some(Reaped { status, .. }) = leader else { return Ending::default() };
-    if libc::WIFEXITED(status) {
-        Ending { exit_code: Some(libc::WEXITSTATUS(status)), ..Ending::default() }
-    } else {
-        Ending { signal: Some(libc::WTERMSIG(status)), ..Ending::default() }
     }
 }

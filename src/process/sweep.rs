@@ -24,7 +24,7 @@ use super::{
 use crate::model::clock::since_boot;
 
 /// How long a killed process may take to go before it is called stuck.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 /// The longest wait between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Descriptors that are waited on at once.
@@ -55,10 +55,15 @@ pub(super) fn end(tree: &mut Tree, kill_after: Duration) -> Swept {
             unseen = 0;
             wait(&kill(&alive), PAUSE);
         } else {
-            return Swept::Stuck(alive.iter().map(stuck).collect());
+            return Swept::Stuck(alive.iter().map(why).collect());
         }
     }
     Swept::Gone
+}
+
+/// Why each of those is still there that were killed.
+pub(super) fn stuck(tree: &mut Tree) -> Vec<Stuck> {
+    living(tree).iter().map(why).collect()
 }
 
 /// The members that have not ended.
@@ -105,10 +110,12 @@ fn hold(fds: &mut Vec<OwnedFd>, pidfd: OwnedFd) {
 /// Waits until all have ended, or for `at_most`.
 fn wait(pidfds: &[OwnedFd], at_most: Duration) {
     let until = since_boot() + at_most;
+    let left = || PollTimeout::try_from(until.saturating_sub(since_boot())).unwrap_or(PollTimeout::ZERO);
     for pidfd in pidfds {
-        let left = until.saturating_sub(since_boot());
-        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-        let _ = poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], timeout);
+        let _ = poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], left());
+    }
+    if pidfds.is_empty() {
+        let _ = poll(&mut [], left());
     }
 }
 
@@ -123,9 +130,9 @@ fn send(process: Process, signal: Signal) -> io::Result<()> {
     sys::pidfd_signal(pidfd.as_fd(), signal)
 }
 
-fn stuck(stat: &Stat) -> Stuck {
+fn why(stat: &Stat) -> Stuck {
     let process = stat.process;
-    let why = match (send(process, Signal::SIGKILL), stat.state) {
+    let reason = match (send(process, Signal::SIGKILL), stat.state) {
         (Err(error), _) => format!("cannot be killed: {error}"),
         (Ok(()), b'D') => match proc::sleeps_in(process.pid) {
             Some(place) => format!("is in uninterruptible sleep in {place}"),
@@ -133,5 +140,5 @@ fn stuck(stat: &Stat) -> Stuck {
         },
         (Ok(()), state) => format!("has not ended after SIGKILL, state {}", char::from(state)),
     };
-    Stuck { process, reason: format!("({}) {why}", proc::name(process.pid)) }
+    Stuck { process, reason: format!("({}) {reason}", proc::name(process.pid)) }
 }

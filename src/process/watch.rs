@@ -14,10 +14,15 @@ use super::{
 };
 use crate::model::{clock::since_boot, limits::Limits};
 
-/// A look may cost a hundredth of the time until the next one.
+/// Bytes per second that a tree may fill at most, generously: nobody has to look before the limit can be reached.
+const FASTEST: u64 = 4 << 30;
+/// A look may cost one part in so many of the time until the next one.
 const SHARE: u32 = 100;
+const WORK_SHARE: u32 = 20;
 const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(1);
+/// How long a stranger is believed to be one: its number has to come round again before a member is missed.
+const STRANGE: Duration = Duration::from_secs(5);
 
 /// What a tree uses, and what it may use.
 pub(super) struct Watch {
@@ -28,7 +33,6 @@ pub(super) struct Watch {
     pub memory: MemoryMeter,
     pub processes: usize,
     pub peak_processes: usize,
-    /// Bytes that lay in the directory at the start.
     given: u64,
     work: u64,
     peak_work: u64,
@@ -39,12 +43,13 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(limits: Limits, dir: PathBuf) -> Self {
+    /// `given`: bytes that lay in the directory before the exporter was started.
+    pub(super) fn new(limits: Limits, dir: PathBuf, given: u64) -> Self {
         Self {
             cpu: CpuMeter::new(),
             memory: MemoryMeter::new(limits.memory),
             page: sys::units().1,
-            given: work::count(&dir, None).total,
+            given,
             limits,
             dir,
             processes: 0,
@@ -67,11 +72,11 @@ impl Watch {
         let now = since_boot();
         if self.next <= now {
             self.look_at_processes(tree, now);
-            self.next = after(now, SOONEST, LATEST);
+            self.next = after(now, SHARE, self.memory.time_left(FASTEST).clamp(SOONEST, LATEST), LATEST);
         }
         if self.next_work <= now {
             self.look_at_work();
-            self.next_work = after(now, LATEST, LATEST * 60);
+            self.next_work = after(now, WORK_SHARE, LATEST, LATEST * 60);
         }
     }
 
@@ -97,13 +102,15 @@ impl Watch {
     /// Children of ours that have ended.
     pub(super) fn reaped(&mut self, reaped: &[Reaped]) {
         self.cpu.reaped(reaped);
-        reaped.iter().for_each(|one| self.memory.reaped(one.peak_rss));
+        for one in reaped {
+            self.memory.reaped(one.peak_rss);
+        }
     }
 
     fn look_at_processes(&mut self, tree: &mut Tree, now: Duration) {
         if self.next_thorough <= now {
             tree.forget_strangers();
-            self.next_thorough = now + LATEST;
+            self.next_thorough = now + STRANGE;
         }
         let members = tree.look();
         self.reaped(&tree.take_reaped());
@@ -128,7 +135,7 @@ fn pss(members: &[Stat], page: u64) -> u64 {
 }
 
 /// The moment of the next look, from what the last one took.
-fn after(began: Duration, soonest: Duration, latest: Duration) -> Duration {
+fn after(began: Duration, share: u32, soonest: Duration, latest: Duration) -> Duration {
     let now = since_boot();
-    now + (now.saturating_sub(began) * SHARE).clamp(soonest, latest)
+    now + (now.saturating_sub(began) * share).clamp(soonest, latest)
 }

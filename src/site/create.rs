@@ -2,9 +2,9 @@
 
 use std::{
     ffi::OsStr,
-    fs,
-    io::ErrorKind,
-    os::unix::fs::{DirBuilderExt, MetadataExt},
+    fs::{self, Permissions},
+    io::{self, ErrorKind},
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
 };
 
@@ -42,7 +42,7 @@ impl Site {
         for item in layout::companions(config) {
             maker.companion(&item)?;
         }
-        maker.try_out(&site)?;
+        try_out(&site)?;
         Ok(maker.done)
     }
 }
@@ -57,26 +57,20 @@ impl Maker {
         let path = site.state_dir();
         refuse_disk(path)?;
         self.parents(path)?;
-        let made = fs::create_dir(path);
-        let made = match made {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
-            made => made.map(|()| true).with_context(|| format!("cannot make {}", path.display()))?,
-        };
+        let made = make_top(path).with_context(|| format!("cannot make {}", path.display()))?;
         let dir = Dir::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        let marked = marker::claim(&dir, &path.display().to_string())?;
+        let is_new = marker::claim(&dir, &path.display().to_string())?;
         refuse_disk(path)?;
         self.settle_top(path, made)?;
-        let marker = layout::marker(site);
-        self.settle(&dir, OsStr::new(marker::NAME), &marker, marked)
+        self.settle(&dir, OsStr::new(marker::NAME), &layout::marker(site), is_new)
     }
 
     /// Makes the directories above, which everybody may pass through.
     fn parents(&mut self, path: &Path) -> anyhow::Result<()> {
         let Some(parent) = path.parent().filter(|parent| !parent.exists()) else { return Ok(()) };
         self.parents(parent)?;
-        let made = fs::DirBuilder::new().mode(0o755).create(parent);
+        let made = fs::create_dir(parent).and_then(|()| fs::set_permissions(parent, Permissions::from_mode(0o755)));
         made.with_context(|| format!("cannot make {}", parent.display()))?;
-        fs::set_permissions(parent, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         self.done.push(format!("made {} (0755)", parent.display()));
         Ok(())
     }
@@ -113,44 +107,60 @@ impl Maker {
 
     /// Gives the item its owner and mode, in this order: a change of owner takes the setgid bit away.
     fn settle(&mut self, parent: &Dir, name: &OsStr, item: &Item, made: bool) -> anyhow::Result<()> {
+        let owned = self.own(parent, name, item, made);
         let label = item.path.display();
-        let owned =
-            self.own(parent, name, item).with_context(|| format!("cannot give {label} to {}", self.owners.text()))?;
-        let about = look(parent, name, item)?;
-        let moded = about.mode != item.mode;
-        if moded {
-            let mode = Mode::from_bits_truncate(item.mode);
-            fchmodat(parent, name, mode, FchmodatFlags::NoFollowSymlink)
-                .with_context(|| format!("cannot set the mode of {label} to {:04o}", item.mode))?;
-        }
-        if look(parent, name, item)?.mode != item.mode {
-            bail!("{label} does not keep mode {:04o}; is its owner in the group of {}?", item.mode, self.owners.text());
-        }
+        let owned = owned.with_context(|| format!("cannot give {label} to {}", self.owners.text()))?;
+        let moded = set_mode(parent, name, item)?;
+        let what = format!("{label} ({:04o}, {})", item.mode, self.owners.text());
         match (made, owned || moded) {
-            (true, _) => self.done.push(format!("made {label} ({:04o}, {})", item.mode, self.owners.text())),
-            (false, true) => self.done.push(format!("set {label} to {:04o}, {}", item.mode, self.owners.text())),
+            (true, _) => self.done.push(format!("made {what}")),
+            (false, true) => self.done.push(format!("put right {what}")),
             (false, false) => {}
         }
         Ok(())
     }
 
     /// Changes the owner where it is wrong; tells whether it was.
-    fn own(&self, parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<bool> {
+    fn own(&self, parent: &Dir, name: &OsStr, item: &Item, made: bool) -> anyhow::Result<bool> {
         let about = look(parent, name, item)?;
-        let uid = (!item.shared && about.uid != self.owners.uid.as_raw()).then_some(self.owners.uid);
+        let uid = ((made || !item.shared) && about.uid != self.owners.uid.as_raw()).then_some(self.owners.uid);
         let gid = (about.gid != self.owners.gid.as_raw()).then_some(self.owners.gid);
         if uid.is_some() || gid.is_some() {
             fchownat(parent, name, uid, gid, AtFlags::AT_SYMLINK_NOFOLLOW)?;
         }
         Ok(uid.is_some() || gid.is_some())
     }
+}
 
-    fn try_out(&self, site: &Site) -> anyhow::Result<()> {
-        let tried = disk::try_link(&site.work(), &site.cache());
-        match tried.with_context(|| format!("cannot try out {}", site.state_dir.display()))? {
-            Some(problem) => bail!(problem),
-            None => Ok(()),
-        }
+/// Sets the mode where it is wrong; tells whether it was.
+fn set_mode(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<bool> {
+    if look(parent, name, item)?.mode == item.mode {
+        return Ok(false);
+    }
+    let (label, mode) = (item.path.display(), Mode::from_bits_truncate(item.mode));
+    fchmodat(parent, name, mode, FchmodatFlags::NoFollowSymlink)
+        .with_context(|| format!("cannot set the mode of {label} to {:04o}", item.mode))?;
+    // The kernel drops the setgid bit without an error if the caller is not in the group.
+    if look(parent, name, item)?.mode != item.mode {
+        bail!("{label} does not keep mode {:04o}; log in again if you have just joined its group", item.mode);
+    }
+    Ok(true)
+}
+
+/// Makes the state directory, for its owner alone to begin with. `false`: it is there.
+fn make_top(path: &Path) -> io::Result<bool> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        made => made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o700))).map(|()| true),
+    }
+}
+
+/// Tries what no look at owners and modes can tell.
+fn try_out(site: &Site) -> anyhow::Result<()> {
+    let tried = disk::try_link(&site.work(), &site.cache());
+    match tried.with_context(|| format!("cannot try out {}", site.state_dir.display()))? {
+        Some(problem) => bail!(problem),
+        None => Ok(()),
     }
 }
 

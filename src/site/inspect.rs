@@ -1,5 +1,5 @@
 //! What is wrong with a state directory, for `check`. Nothing is opened but directories: closing a database file would
-//! drop the locks that SQLite holds on it in this process.
+//! drop the locks that `SQLite` holds on it in this process.
 
 use std::{
     fs,
@@ -20,10 +20,6 @@ use super::{
 use crate::config::Config;
 
 const REMEDY: &str = "run `pressroom check --create`";
-/// The longest path of a work directory, in bytes, below which Chromium can still make its sockets.
-const WORK_PATH: usize = 62;
-/// Bytes of an attempt's id and the slash before it.
-const ATTEMPT: usize = 27;
 
 impl Site {
     /// One sentence for each thing that keeps the site from working: file system, kinds, owners, modes.
@@ -51,18 +47,6 @@ impl Site {
             problems.push(format!("{} and {} must lie on one file system", work.display(), cache.display()));
         }
         problems
-    }
-
-    /// One sentence for each thing that works and may surprise: a long path of the work directory.
-    pub fn warnings(&self) -> Vec<String> {
-        let length = self.work().as_os_str().len() + ATTEMPT;
-        let long = (length > WORK_PATH).then(|| {
-            format!(
-                "paths of work directories have {length} bytes; with more than {WORK_PATH} some programs, such as \
-                 Chromium, cannot make their sockets there; use a shorter state_dir"
-            )
-        });
-        long.into_iter().collect()
     }
 
     /// The name of the user who owns the site and whose crontab ticks; a number if it has no name.

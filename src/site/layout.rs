@@ -39,7 +39,7 @@ pub(super) fn items(site: &Site, config: &Config) -> Vec<Item> {
     ]
 }
 
-/// What SQLite keeps beside the database; it may be absent.
+/// What `SQLite` keeps beside the database; it may be absent.
 pub(super) fn companions(config: &Config) -> Vec<Item> {
     let beside = |ending: &str| {
         let mut path = config.database.clone().into_os_string();

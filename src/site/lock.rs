@@ -5,8 +5,6 @@ use std::{
     io::{self, ErrorKind},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::Path,
-    thread,
-    time::Duration,
 };
 
 use fs2::FileExt;
@@ -35,10 +33,6 @@ pub enum Sight {
     Unverified,
 }
 
-/// How often and after which pauses reap tries, since an onlooker may hold a lock for a moment.
-const TRIES: u32 = 3;
-const PAUSE: Duration = Duration::from_millis(20);
-
 impl Site {
     /// A new lock for `attempt`, held exclusively by the returned file and its copies. It must not exist yet.
     pub fn new_lock(&self, attempt: &str) -> io::Result<File> {
@@ -50,23 +44,19 @@ impl Site {
         Ok(lock)
     }
 
-    /// Takes an attempt's lock if its run is dead: three tries 20 ms apart, since an onlooker may hold it for a moment.
-    /// Only for the tick that holds `tick.lock`.
+    /// Takes an attempt's lock if its run is dead. Since an onlooker may hold it for a moment, "alive" is only sure
+    /// when several tries say so. Only for the tick that holds `tick.lock`.
     pub fn try_take(&self, attempt: &str) -> Probe {
         let lock = match open(&self.lock_of(attempt), OpenOptions::new().read(true).write(true)) {
             Ok(lock) => lock,
             Err(Sight::Missing) => return Probe::Missing,
             Err(_) => return Probe::Unverified,
         };
-        for attempt in 1..=TRIES {
-            match held(lock.try_lock_exclusive()) {
-                Ok(false) => return Probe::Free(lock),
-                Ok(true) if attempt < TRIES => thread::sleep(PAUSE),
-                Ok(true) => {}
-                Err(_) => return Probe::Unverified,
-            }
+        match held(lock.try_lock_exclusive()) {
+            Ok(false) => Probe::Free(lock),
+            Ok(true) => Probe::Alive,
+            Err(_) => Probe::Unverified,
         }
-        Probe::Alive
     }
 
     /// Looks whether an attempt's lock is held, and lets go at once.

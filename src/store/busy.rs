@@ -13,8 +13,8 @@ use std::{
 
 /// How long a process waits for the write lock in all.
 const DEADLINE: Duration = Duration::from_secs(10);
-const SHORTEST: Duration = Duration::from_micros(200);
-const LONGEST: Duration = Duration::from_millis(8);
+const SHORTEST_US: u64 = 200;
+const LONGEST_US: u64 = 8_000;
 
 thread_local! {
     static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -47,9 +47,8 @@ pub(super) fn wait(round: i32) -> bool {
 
 /// Somewhere between the shortest wait and a bound that grows by a tenth of a millisecond a round.
 fn pause(round: u32, dice: u64) -> Duration {
-    let bound = (Duration::from_millis(1) + Duration::from_micros(100) * round.min(1000)).min(LONGEST);
-    let span = u64::try_from((bound - SHORTEST).as_micros()).unwrap_or(1);
-    SHORTEST + Duration::from_micros(dice % span)
+    let bound = (1000 + 100 * u64::from(round.min(1000))).min(LONGEST_US);
+    Duration::from_micros(SHORTEST_US + dice % (bound - SHORTEST_US))
 }
 
 #[cfg(test)]
@@ -59,7 +58,8 @@ mod tests {
     #[test]
     fn waits_are_short_and_differ() {
         let waits: Vec<_> = (0..200).map(|round| pause(round, u64::from(round) * 7919)).collect();
-        assert!(waits.iter().all(|wait| (SHORTEST..LONGEST).contains(wait)));
+        let bounds = Duration::from_micros(SHORTEST_US)..Duration::from_micros(LONGEST_US);
+        assert!(waits.iter().all(|wait| bounds.contains(wait)));
         assert!(waits.windows(2).any(|pair| pair[0] != pair[1]));
     }
 }

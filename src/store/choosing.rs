@@ -19,11 +19,14 @@ pub(super) const DUE: &str = "
      WHERE queue = ? AND status = 0 AND waits = 1 AND run_after <= ?
      ORDER BY rank, submitted, id LIMIT 5000";
 
+const PLACE: &str = "SELECT rank, submitted FROM job WHERE id = ?";
+
+/// With values: a comparison with a subquery's row would use the index for the rank alone.
 pub(super) const BEFORE: &str = "
     SELECT count(*) FROM (
         SELECT 1 FROM job
          WHERE queue = ?1 AND status = 0 AND waits = 0
-           AND (rank, submitted, id) < (SELECT rank, submitted, id FROM job WHERE id = ?2)
+           AND (rank, submitted, id) < (?2, ?3, ?4)
          LIMIT 1000)";
 
 pub(super) const NEXT_WAKE: &str = "
@@ -48,7 +51,10 @@ impl View<'_> {
     pub fn next_in_queue(&self, now: Stamp, queue: &str, held_back: &[String], skip: &[i64]) -> Result<Option<Job>> {
         let fits = |job: &Job| !held_back.contains(&job.exporter) && !skip.contains(&job.id);
         let ready = self.first_ranked(READY, params![queue], fits)?;
-        let due = self.first_ranked(DUE, params![queue, now], fits)?;
+        let due = match self.next_wake()? {
+            Some(wake) if wake <= now => self.first_ranked(DUE, params![queue, now], fits)?,
+            _ => None,
+        };
         Ok([ready, due]
             .into_iter()
             .flatten()
@@ -69,7 +75,9 @@ impl View<'_> {
 
     /// The place of a queued job among those of its queue that wait for nothing, from 1; 1001 means "more than 1000".
     pub fn position(&self, job: &Job) -> Result<u32> {
-        let before = self.one(BEFORE, params![job.queue, job.id], |row| row.get::<_, u32>(0))?;
+        let place = self.one(PLACE, params![job.id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Stamp>(1)?)))?;
+        let Some((rank, submitted)) = place else { return Ok(1) };
+        let before = self.one(BEFORE, params![job.queue, rank, submitted, job.id], |row| row.get::<_, u32>(0))?;
         Ok(before.unwrap_or(0) + 1)
     }
 

@@ -1,5 +1,7 @@
 //! The end of an attempt. Every statement names the attempt and `started`; when it changes no row, somebody else
 //! has ended the attempt, nothing is written, and the answer is `false`: touch neither row nor cache.
+//!
+//! A noted run reaches through to the source: that, too, must then have been begun at the note's moment or later.
 
 use rusqlite::{named_params, params};
 
@@ -27,6 +29,7 @@ const REQUEUE_NOTED: &str = "
                0),
            submitted = :now, run_after = max(again, :now), queued_since = max(again, :now), last_asked = :now,
            started = NULL, attempts = 0, shutdowns = 0, percent = NULL, message = NULL, result = NULL, limits = NULL,
+           source_after = CASE WHEN source IS NULL THEN NULL ELSE max(coalesce(source_after, again), again) END,
            again = NULL, reported = 0
      WHERE id = :id AND attempt = :attempt AND status = 1 AND cancel = 0 AND again IS NOT NULL";
 
@@ -35,7 +38,10 @@ const RETRY: &str = "
        SET status = 0, queue = :queue, waits = max(:run_after, coalesce(again, 0)) > :now,
            run_after = max(:run_after, coalesce(again, 0)),
            queued_since = max(:now, :run_after, coalesce(again, 0)), started = NULL, percent = NULL, message = NULL,
-           result = :result, limits = :limits, again = NULL,
+           result = :result, limits = :limits, source_after = CASE
+               WHEN source IS NULL OR again IS NULL THEN source_after ELSE max(coalesce(source_after, again), again)
+           END,
+           again = NULL,
            shutdowns = CASE :result WHEN 'shutdown' THEN shutdowns ELSE 0 END
      WHERE id = :id AND attempt = :attempt AND status = 1";
 
@@ -49,6 +55,9 @@ const RETURN: &str = "
     UPDATE job
        SET status = 0, waits = coalesce(again, 0) > ?3, run_after = max(run_after, coalesce(again, 0)),
            queued_since = max(?3, coalesce(again, 0)), started = NULL, percent = NULL, message = NULL, result = ?4,
+           source_after = CASE
+               WHEN source IS NULL OR again IS NULL THEN source_after ELSE max(coalesce(source_after, again), again)
+           END,
            again = NULL, attempts = attempts - (shutdowns < 3), shutdowns = shutdowns + 1
      WHERE id = ?1 AND attempt = ?2 AND status = 1";
 

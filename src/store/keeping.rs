@@ -11,8 +11,8 @@ use crate::model::{clock::Stamp, job::Job, status::Status};
 pub(super) const OVERDUE: &str = "
     SELECT * FROM job WHERE exporter = ? AND status = 0 AND queued_since < ? ORDER BY queued_since LIMIT ?";
 
-/// Nobody can have asked later than a job was queued, so only those queued before are looked at: of these the
-/// abandoned ones go at once, and those that are kept are as few as people who wait at a page.
+/// Of those queued before, which the index finds, the abandoned ones go at once; the rest, which is passed over each
+/// time, is as few as the people who wait at a page.
 pub(super) const ABANDONED: &str = "
     SELECT * FROM job
      WHERE exporter = ?1 AND status = 0 AND queued_since < ?2 AND last_asked < ?2

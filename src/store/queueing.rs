@@ -19,7 +19,8 @@ pub(super) const INSERT: &str = "
 pub(super) const REQUEUE: &str = "
     UPDATE job
        SET exporter = :exporter, params = :params, queue = :queue, priority = :priority, client = :client,
-           source = :source, source_after = :source_after, status = 0, waits = CASE WHEN :for_source THEN 2 ELSE :run_after > :now END,
+           source = :source, source_after = :source_after, status = 0,
+           waits = CASE WHEN :for_source THEN 2 ELSE :run_after > :now END,
            rank = :now / 600000 - :priority
                 + coalesce((SELECT min(pending, 1000) FROM client WHERE queue = :queue AND client = :client), 0),
            submitted = :now, run_after = :run_after, queued_since = max(:now, :run_after), last_asked = :now,
@@ -33,6 +34,7 @@ const NOTE_AGAIN: &str = "UPDATE job SET again = max(coalesce(again, ?2), ?2) WH
 const DELAY: &str = "
     UPDATE job
        SET run_after = max(run_after, ?2), queued_since = max(queued_since, ?2),
+           source_after = CASE WHEN source IS NULL THEN NULL ELSE max(coalesce(source_after, ?2), ?2) END,
            waits = CASE WHEN waits = 0 AND ?2 > ?3 THEN 1 ELSE waits END
      WHERE id = ?1 AND status = 0";
 
@@ -58,8 +60,9 @@ macro_rules! wish {
     ($new:expr $(, $name:literal: $value:expr)*) => {
         named_params! {
             ":filename": $new.filename, ":exporter": $new.exporter, ":params": $new.params, ":queue": $new.queue,
-            ":priority": $new.priority, ":client": $new.client, ":source": $new.source, ":source_after": $new.source_after, ":now": $new.now,
-            ":run_after": $new.run_after, ":for_source": $new.waits_for_source $(, $name: $value)*
+            ":priority": $new.priority, ":client": $new.client, ":source": $new.source,
+            ":source_after": $new.source_after, ":for_source": $new.waits_for_source,
+            ":now": $new.now, ":run_after": $new.run_after $(, $name: $value)*
         }
     };
 }
@@ -107,7 +110,8 @@ impl Tx<'_> {
         Ok(self.change(NOTE_AGAIN, params![job.id, at])? == 1)
     }
 
-    /// A queued job is not started before `run_after`; an earlier moment than it has changes nothing.
+    /// A queued job is not started before `run_after`, nor made from a source that was begun before it; an earlier
+    /// moment than it has changes nothing.
     /// `false`: it is not queued (any more).
     pub fn delay(&self, job: &Job, run_after: Stamp, now: Stamp) -> Result<bool> {
         Ok(self.change(DELAY, params![job.id, run_after, now])? == 1)

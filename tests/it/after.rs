@@ -82,7 +82,9 @@ fn a_time_is_rounded_up_to_its_last_digits_unit() {
 fn with_milliseconds_the_next_one_counts() {
     let site = made();
     let started = site.count("SELECT started FROM attempt");
-    let at = |ms: i64| format!("{}.{:03}Z", Timestamp::from_second(ms / 1000).unwrap().strftime("%Y-%m-%dT%H:%M:%S"), ms % 1000);
+    let at = |ms: i64| {
+        format!("{}.{:03}Z", Timestamp::from_second(ms / 1000).unwrap().strftime("%Y-%m-%dT%H:%M:%S"), ms % 1000)
+    };
     ask_after(&site, &at(started - 1)).exits(0);
     ask_after(&site, &at(started)).exits(75);
     assert_eq!(site.count("SELECT run_after FROM job"), started + 1);

@@ -100,7 +100,9 @@ fn a_database_that_is_missing_foreign_newer_or_none_at_all() {
         site.run(&["tick", "--dry-run", "--allow-root"]).exits(78).warns(warning);
         site.run(&["check"]).exits(78).warns(warning);
     };
-    site.database().execute_batch("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version = 7; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    site.database()
+        .execute_batch("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version = 7; PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
     each("the database has schema version 7, which this pressroom does not know; install the newer pressroom");
     let forget = || {
         for ending in ["", "-wal", "-shm"] {
@@ -125,7 +127,9 @@ fn a_database_that_is_missing_foreign_newer_or_none_at_all() {
 fn the_database_of_another_machine_is_refused_by_tick_until_it_is_adopted() {
     let site = Site::new().create();
     if site.text("SELECT machine_id FROM meta").is_empty() {
-        eprintln!("SKIPPED: the_database_of_another_machine_is_refused_by_tick_until_it_is_adopted: no machine id here");
+        eprintln!(
+            "SKIPPED: the_database_of_another_machine_is_refused_by_tick_until_it_is_adopted: no machine id here"
+        );
         return;
     }
     site.database().execute("UPDATE meta SET machine_id = 'another'", []).unwrap();

@@ -80,7 +80,11 @@ fn after_a_jump_backwards_stamps_that_lie_ahead_are_set_back() {
     near(site.count("SELECT ended FROM attempt"));
     let made = fs::metadata(site.cached("epub/Emma.epub")).unwrap().modified().unwrap();
     near(i64::try_from(made.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis()).unwrap());
-    assert_eq!(site.count("SELECT run_after FROM job WHERE filename = 'epub/Later.epub'"), due, "a due time is left alone");
+    assert_eq!(
+        site.count("SELECT run_after FROM job WHERE filename = 'epub/Later.epub'"),
+        due,
+        "a due time is left alone"
+    );
     site.database().execute("UPDATE queue SET mode = 'open'", []).unwrap();
     site.tick().exits(0).stderr("");
     site.ask("Nana").exits(0);

@@ -69,6 +69,7 @@ fn a_crowd_leaves_the_log_beside_the_database_and_tick_copies_it_back() {
     // With the log copied back, the file alone tells everything that the tick had seen.
     fs::copy(site.path("s/queue/pressroom.db"), site.path("alone.db")).unwrap();
     let alone = rusqlite::Connection::open(site.path("alone.db")).unwrap();
-    let rows: i64 = alone.query_row("SELECT seq FROM sqlite_sequence WHERE name = 'job'", [], |row| row.get(0)).unwrap();
+    let rows: i64 =
+        alone.query_row("SELECT seq FROM sqlite_sequence WHERE name = 'job'", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 30);
 }

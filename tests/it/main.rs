@@ -1,5 +1,6 @@
 //! The real program in a small world: real processes, real files, a real database.
 
+mod admin;
 mod after;
 mod answers;
 mod bad_input;
@@ -9,12 +10,16 @@ mod crowd;
 mod derived;
 mod dry;
 mod full_disk;
+mod jobs;
 mod kills;
 mod pruning;
+mod queues;
 mod races;
 mod refusals;
 mod request;
+mod rooms;
 mod site;
+mod status;
 mod ticks;
 mod together;
 mod waiting;

@@ -98,7 +98,12 @@ fn a_file_that_has_a_job_or_is_the_source_of_one_stays() {
     put(&site, "epub/Nana.epub", 5, 800);
     site.ask("Nana").exits(75);
     set_age(&site.cached("epub/Emma.epub"), 800);
-    site.database().execute("INSERT INTO queue (name, mode) VALUES ('default', 'paused') ON CONFLICT DO UPDATE SET mode = 'paused'", []).unwrap();
+    site.database()
+        .execute(
+            "INSERT INTO queue (name, mode) VALUES ('default', 'paused') ON CONFLICT DO UPDATE SET mode = 'paused'",
+            [],
+        )
+        .unwrap();
     site.tick().exits(0).stderr("");
     assert_eq!(site.names("s/cache/epub"), ["Emma.epub", "Nana.epub"]);
     site.database().execute("DELETE FROM job", []).unwrap();

@@ -83,10 +83,10 @@ fn prune_leaves_a_file_that_was_published_after_it_chose() {
     let old = fs::read(site.cached("epub/Emma.epub")).unwrap();
     site.clock(721.0);
     site.ask("Emma").exits(75).stdout("queued 1\n");
-    let publishing = Beside::start(site.command(&TICK).env(
-        "PRESSROOM_TEST_POINT",
-        format!("run-prepared=pause:{}", site.path("publish").display()),
-    ));
+    let publishing = Beside::start(
+        site.command(&TICK)
+            .env("PRESSROOM_TEST_POINT", format!("run-prepared=pause:{}", site.path("publish").display())),
+    );
     wait_until("the run is about to publish", || site.path("publish.reached").exists());
     let pruning = Paused::at(&site, "prune-chose", &TICK);
     fs::write(site.path("publish"), "").unwrap();
@@ -134,7 +134,8 @@ fn a_reader_with_a_ready_answer_finds_the_file_for_grace() {
 /// A failure that a run records while the report is written is told by the next tick.
 #[test]
 fn a_failure_that_comes_during_the_report_is_reported_next_time() {
-    let site = Site::new().exporter(r#"[ "$2" = Emma ] || until [ -e ../../../go ]; do sleep 0.01; done; exit 3"#).create();
+    let site =
+        Site::new().exporter(r#"[ "$2" = Emma ] || until [ -e ../../../go ]; do sleep 0.01; done; exit 3"#).create();
     site.ask("Emma").exits(75);
     site.tick().exits(0);
     site.ask("Nana").exits(75);

@@ -172,8 +172,7 @@ impl Site {
     /// Names in a directory of the site, sorted.
     pub fn names(&self, below: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(below)) else { return Vec::new() };
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }

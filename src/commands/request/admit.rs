@@ -18,11 +18,10 @@ const LOOK_BACK: u32 = 4;
 
 /// The refusal, if there is a reason for one: the queue, the client, the disk, the exporter.
 pub fn refusal(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Answer>> {
-    let queue = params::lane(ask.exporter, &ask.values);
-    if let Some(refusal) = full(world, view, queue)? {
+    if let Some(refusal) = full(world, view, ask)? {
         return Ok(Some(refusal));
     }
-    if over_limit(world, view, ask, queue)? {
+    if over_limit(world, view, ask)? {
         return Ok(Some(later(State::Limited, "too many of your files are waiting already", 60)));
     }
     if disk_is_low(world) {
@@ -35,7 +34,9 @@ pub fn refusal(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Res
     Ok(None)
 }
 
-fn full(world: &World, view: &View, queue: &str) -> anyhow::Result<Option<Answer>> {
+/// The refusal of the queue alone: it is draining, or as long as it may be.
+pub fn full(world: &World, view: &View, ask: &Ask) -> anyhow::Result<Option<Answer>> {
+    let queue = params::lane(ask.exporter, &ask.values);
     let state = view.queue(queue)?;
     if state.mode == Mode::Draining {
         return Ok(Some(later(State::Unavailable, "no new files are made just now", 300)));
@@ -44,7 +45,8 @@ fn full(world: &World, view: &View, queue: &str) -> anyhow::Result<Option<Answer
     Ok(full.then(|| later(State::Unavailable, "too many files are waiting already", 60)))
 }
 
-fn over_limit(world: &World, view: &View, ask: &Ask, queue: &str) -> anyhow::Result<bool> {
+fn over_limit(world: &World, view: &View, ask: &Ask) -> anyhow::Result<bool> {
+    let queue = params::lane(ask.exporter, &ask.values);
     let (Some(client), Some(rules)) = (&ask.client, world.config.queues.get(queue)) else { return Ok(false) };
     Ok(view.client_pending(queue, client)? >= rules.max_per_client)
 }

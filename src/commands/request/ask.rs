@@ -1,9 +1,6 @@
 //! One ask for one file: the words of the command line or of a query, checked against the configuration.
 
-use std::{
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
-};
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
 use super::chain;
 use crate::{
@@ -88,7 +85,8 @@ fn usage(sentence: String) -> Failure {
     Failure::because(Exit::Usage, sentence)
 }
 
-fn pair(word: &OsStr) -> Result<(Vec<u8>, Vec<u8>), String> {
+/// `NAME=VALUE` as bytes.
+pub fn pair(word: &OsStr) -> Result<(Vec<u8>, Vec<u8>), String> {
     let bytes = word.as_bytes();
     let Some(at) = bytes.iter().position(|byte| *byte == b'=') else {
         return Err(format!("\"{}\" is not a parameter; write NAME=VALUE", word.display().to_string().escape_debug()));

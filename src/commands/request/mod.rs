@@ -10,9 +10,9 @@ mod pipeline;
 pub mod say;
 mod wait;
 
-pub use admit::{breaker_of, disk_is_low};
-pub use ask::Ask;
-pub use chain::{SourceState, renew_source};
+pub use admit::{breaker_of, disk_is_low, full as admit_queue};
+pub use ask::{Ask, pair};
+pub use chain::{Placed, SourceState, enqueue, renew_source, source_of};
 pub use pipeline::answer;
 
 use super::world::World;

@@ -5,7 +5,7 @@
 
 mod finish;
 mod oversee;
-mod setup;
+pub mod setup;
 
 use std::fs::File;
 

@@ -44,7 +44,8 @@ impl Parts<'_> {
         fs::write(&params, &claim.params).context("cannot write the parameters")?;
         let argv = self.argv()?;
         let first = argv.first().context("the command is empty")?;
-        let program = process::resolve(first, process::PATH).with_context(|| format!("{first} is not an executable file"))?;
+        let path = self.exporter.env.get("PATH").map_or(command::PATH, |path| path);
+        let program = process::resolve(first, path).with_context(|| format!("{first} is not an executable file"))?;
         Ok(Order {
             program,
             argv: argv.into_iter().map(CString::new).collect::<Result<_, _>>()?,

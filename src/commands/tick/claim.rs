@@ -10,7 +10,7 @@ use ulid::Ulid;
 use super::{Round, launch, seats::Seats};
 use crate::{
     commands::{
-        ending::Ended,
+        ending::{Ended, fail_dependents},
         request::{Ask, SourceState, renew_source},
         world::World,
     },
@@ -42,6 +42,7 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
         tracing::info!(reason, "held back");
     }
     let world = round.world;
+    round.look_again = seats.look_again;
     // The round may have begun long ago: a job that starts now must count for whoever asked in between.
     let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, Stamp::now()));
     let claimed = match claimed {
@@ -110,6 +111,7 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
         }
         SourceState::Failed(message) => {
             tx.fail_queued(job, Outcome::Spawn, Some(&message), now)?;
+            fail_dependents(tx, &job.filename, Outcome::Spawn, &message)?;
             return Ok(None);
         }
         SourceState::Later => return Ok(None),

@@ -14,21 +14,21 @@ const SILENCE: Duration = Duration::from_mins(10);
 /// The two clocks may drift apart so far between two ticks.
 const DRIFT: Duration = Duration::from_mins(1);
 
-/// Whether the clock was set, or nobody has ticked for long. Stamps that lie ahead are set back to now.
-pub fn jumped(round: &mut Round) -> anyhow::Result<bool> {
+/// Notes whether the clock was set, or nobody has ticked for long. Stamps that lie ahead are set back to now.
+pub fn look(round: &mut Round) -> anyhow::Result<()> {
     let now = round.now;
-    let jumped = jumped_if_now(round)?; // first: healing sets the last tick back as well
+    round.calm = jumped(round)?; // first: healing sets the last tick back as well
     // Looked at first: the write lock is not for a round that finds nothing to heal.
     if round.store.view().ahead(now)?
         && let Err(error) = round.store.immediate(|tx| Ok(tx.heal_future(now)?))
     {
         round.problem(format!("cannot set back stamps that lie ahead: {error:#}"));
     }
-    Ok(jumped)
+    Ok(())
 }
 
-/// The same without writing.
-pub fn jumped_if_now(round: &Round) -> anyhow::Result<bool> {
+/// Whether the clock was set, or nobody has ticked for long, since the last round.
+pub fn jumped(round: &Round) -> anyhow::Result<bool> {
     let Some(last) = round.store.view().last_tick()? else { return Ok(false) };
     Ok(is_jump(&last, &here(round.now)))
 }
@@ -39,7 +39,8 @@ pub fn mark(round: &mut Round) -> anyhow::Result<()> {
     round.store.immediate(|tx| Ok(tx.mark_tick(&mark)?))
 }
 
-fn here(now: Stamp) -> TickMark {
+/// This moment on all clocks.
+pub fn here(now: Stamp) -> TickMark {
     TickMark { at: now, since_boot: clock::since_boot(), boot_id: boot_id() }
 }
 
@@ -48,8 +49,15 @@ fn is_jump(last: &TickMark, here: &TickMark) -> bool {
     if on_wall >= SILENCE || here.at < last.at {
         return true;
     }
+    was_set(last, here)
+}
+
+/// Whether the wall clock was set between the two moments, as far as that can be told within one boot.
+pub fn was_set(last: &TickMark, here: &TickMark) -> bool {
     let same_boot = last.boot_id == here.boot_id && !here.boot_id.is_empty();
-    same_boot && on_wall.abs_diff(here.since_boot.saturating_sub(last.since_boot)) > DRIFT
+    let on_wall = u64::try_from(here.at.0 - last.at.0).unwrap_or(0);
+    let passed = here.since_boot.saturating_sub(last.since_boot);
+    same_boot && Duration::from_millis(on_wall).abs_diff(passed) > DRIFT
 }
 
 #[cfg(test)]

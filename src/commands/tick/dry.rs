@@ -1,6 +1,6 @@
 //! `tick --dry-run`: what a real round would do, in its order. It takes no lock that matters and writes nothing at all.
 
-use super::{Round, expire, prune, reap, seats::Seats};
+use super::{Round, expire, prune, reap, schedule, seats::Seats};
 use crate::{
     commands::world::World,
     config::{
@@ -17,9 +17,10 @@ use crate::{
 pub fn run(world: &World) -> Result<(), Failure> {
     let mut store = Store::open_readonly(&world.config.database).map_err(anyhow::Error::from)?;
     let mut round = Round::new(world, &mut store);
-    round.calm = super::clock::jumped_if_now(&round)?;
+    round.calm = super::clock::jumped(&round)?;
     let dead = reaped(&round)?;
     let dropped = pruned(&round)?;
+    scheduled(&round)?;
     claimed(&round, &dead, dropped)?;
     Ok(())
 }
@@ -65,6 +66,15 @@ fn files(round: &Round) -> anyhow::Result<()> {
     }
     for problem in problems {
         println!("problem {problem}");
+    }
+    Ok(())
+}
+
+fn scheduled(round: &Round) -> anyhow::Result<()> {
+    for schedule in round.world.config.schedules.values() {
+        let next = schedule::next(&round.store.view(), schedule, round.now)?;
+        let when = if next <= round.now { "due now".to_owned() } else { format!("next at {}", next.rfc3339()) };
+        println!("schedule {} ({}): {when}", schedule.name, schedule.exporter);
     }
     Ok(())
 }

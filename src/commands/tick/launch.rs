@@ -43,6 +43,7 @@ fn spawn(world: &World, attempt: &str, lock: File) -> io::Result<Child> {
         .arg("--config")
         .arg(&world.config.file)
         .args(["run", attempt])
+        .env_remove("PRESSROOM_ATTEMPT") // a run with another attempt's cookie would be swept with that
         .current_dir(world.site.state_dir())
         .stdin(lock)
         .stdout(log.try_clone()?)

@@ -4,19 +4,24 @@
 //! the others (invariant 10).
 
 mod claim;
-mod clock;
+pub mod clock;
 mod dry;
 mod expire;
 mod launch;
+mod linger;
 mod notify;
 mod prune;
 mod reap;
 mod report;
 mod root;
-mod seats;
+mod schedule;
+pub mod seats;
+mod signals;
 mod sweep;
 
-use std::process::Child;
+pub use root::refuse as refuse_root;
+
+use std::{process::Child, time::Duration};
 
 use anyhow::Context;
 
@@ -37,18 +42,33 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
     if args.dry_run {
         return dry::run(&world);
     }
-    let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
-    let Some(lock) = lock else { return Ok(()) };
-    let mut store = world.open_store()?;
-    store.expect_machine(&machine_id()).map_err(|error| Failure::new(Exit::Config, error))?;
-    let mut round = Round::new(&world, &mut store);
-    round.go()?;
-    let children = round.children;
-    drop((store, lock));
+    let children = match args.linger {
+        Some(time) => linger::stay(&world, time)?,
+        None => once(&world)?,
+    };
     if args.wait {
         launch::wait_for(children);
     }
     Ok(())
+}
+
+/// A plain tick: if another one is at work, there is nothing to do.
+fn once(world: &World) -> Result<Vec<Child>, Failure> {
+    let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
+    let Some(_lock) = lock else { return Ok(Vec::new()) };
+    let signals = signals::Stop::hold()?;
+    let mut store = open_store(world)?;
+    let mut round = Round::new(world, &mut store);
+    round.go();
+    let children = round.children;
+    signals.let_go()?;
+    Ok(children)
+}
+
+fn open_store(world: &World) -> Result<Store, Failure> {
+    let store = world.open_store()?;
+    store.expect_machine(&machine_id()).map_err(|error| Failure::new(Exit::Config, error))?;
+    Ok(store)
 }
 
 /// One round: its moment, what it may touch, and what it has to say at its end.
@@ -58,6 +78,10 @@ pub struct Round<'a> {
     now: Stamp,
     /// After a jump of the clock or a long silence nothing is expired in the first round (invariant 11).
     calm: bool,
+    /// A ring has caused it: only what starts jobs is done, the rest is left to the next full round.
+    light: bool,
+    /// Something holds jobs back that ends without a ring: look again then.
+    look_again: Option<Duration>,
     problems: Vec<String>,
     children: Vec<Child>,
 }
@@ -65,17 +89,20 @@ pub struct Round<'a> {
 impl<'a> Round<'a> {
     pub fn new(world: &'a World, store: &'a mut Store) -> Self {
         let (problems, children) = (Vec::new(), Vec::new());
-        Self { world, store, now: Stamp::now(), calm: false, problems, children }
+        Self { world, store, now: Stamp::now(), calm: false, light: false, look_again: None, problems, children }
     }
 
-    /// Every step, whatever becomes of the ones before it. Only a database that cannot be used ends it early.
-    pub fn go(&mut self) -> Result<(), Failure> {
-        self.calm = clock::jumped(self)?;
+    /// Every step, whatever becomes of the ones before it.
+    pub fn go(&mut self) {
+        self.step("clock", clock::look);
         point::at("tick-before-reap");
         self.step("reap", reap::all);
-        self.step("prune", prune::files);
-        self.step("expire", expire::rows);
-        self.step("sweep", sweep::all);
+        if !self.light {
+            self.step("prune", prune::files);
+            self.step("expire", expire::rows);
+            self.step("sweep", sweep::all);
+        }
+        self.step("schedule", schedule::due);
         point::at("tick-before-claim");
         self.step("claim", claim::fill_seats);
         self.step("report", report::failures);
@@ -84,7 +111,6 @@ impl<'a> Round<'a> {
         point::at("tick-before-checkpoint");
         self.step("checkpoint", |round| Ok(round.store.checkpoint()?));
         self.tell();
-        Ok(())
     }
 
     fn step(&mut self, name: &str, step: impl FnOnce(&mut Self) -> anyhow::Result<()>) {

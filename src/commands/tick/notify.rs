@@ -16,7 +16,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// Tells about a round's failures: one job as itself, a burst as one summary.
 pub fn failures(round: &mut Round, failed: &[Failed], rest: u64) {
-    let Some(notify) = round.world.config.notify.as_ref().filter(|notify| notify.on_failed && !failed.is_empty()) else {
+    let Some(notify) = round.world.config.notify.as_ref().filter(|notify| notify.on_failed && !failed.is_empty())
+    else {
         return;
     };
     let jobs: Vec<Value> = failed.iter().map(about).collect();

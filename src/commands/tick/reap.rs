@@ -1,6 +1,6 @@
 //! Started jobs whose lock nobody holds have lost their run (invariant 4): no heartbeat, no clock, no bare pid.
 
-use std::{fs::File, path::PathBuf, time::Duration};
+use std::{fs::File, path::PathBuf, thread::sleep, time::Duration};
 
 use super::Round;
 use crate::{
@@ -22,27 +22,50 @@ use crate::{
 /// An attempt may outlive its time-out and its `kill_after` by so much before it is overdue.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// An onlooker may hold a lock for a moment, so a full round tries three times, all locks at once, before it believes
+/// that a run is alive; a round that a ring has caused leaves the doubtful ones to the next full one.
+const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Looks at every started job. One that cannot be reaped is reported and does not stop the rest.
 pub fn all(round: &mut Round) -> anyhow::Result<()> {
-    for job in round.store.view().started()? {
-        if let Err(error) = one(round, &job) {
-            round.problem(format!("cannot reap job {} ({}): {error:#}", job.id, job.filename));
+    let mut held = round.store.view().started()?;
+    for attempt in 0..if round.light { 1 } else { TRIES } {
+        if attempt > 0 && !held.is_empty() {
+            sleep(PAUSE);
         }
+        held.retain(|job| heeded(round, job, unless_held).unwrap_or(false));
+    }
+    for job in held {
+        heeded(round, &job, overdue);
     }
     Ok(())
 }
 
-fn one(round: &mut Round, job: &Job) -> anyhow::Result<()> {
-    let Some(attempt) = &job.attempt else { return Ok(()) };
-    match round.world.site.try_take(attempt) {
-        Probe::Alive => overdue(round, job, attempt),
-        Probe::Unverified => {
-            round.problem(format!("job {} ({}): its lock cannot be opened, so nobody knows whether it runs", job.id, job.filename));
-            Ok(())
+/// One step for one job; what fails is reported.
+fn heeded<T>(round: &mut Round, job: &Job, step: impl Fn(&mut Round, &Job, &str) -> anyhow::Result<T>) -> Option<T> {
+    let attempt = job.attempt.as_deref().unwrap_or_default();
+    match step(round, job, attempt) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            round.problem(format!("cannot reap job {} ({}): {error:#}", job.id, job.filename));
+            None
         }
-        Probe::Missing => finish(round, attempt, None),
-        Probe::Free(lock) => finish(round, attempt, Some(&lock)),
     }
+}
+
+/// `true`: its lock is held.
+fn unless_held(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<bool> {
+    match round.world.site.try_take(attempt) {
+        Probe::Alive => return Ok(true),
+        Probe::Unverified => {
+            let name = format!("job {} ({})", job.id, job.filename);
+            round.problem(format!("{name}: its lock cannot be opened, so nobody knows whether it runs"));
+        }
+        Probe::Missing => finish(round, attempt, None)?,
+        Probe::Free(lock) => finish(round, attempt, Some(&lock))?,
+    }
+    Ok(false)
 }
 
 /// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
@@ -124,7 +147,7 @@ fn overdue(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<()> {
     }
     match round.world.site.try_take(attempt) {
         Probe::Free(lock) => finish(round, attempt, Some(&lock)),
-        _ => Ok(()),
+        Probe::Alive | Probe::Missing | Probe::Unverified => Ok(()),
     }
 }
 

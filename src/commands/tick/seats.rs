@@ -1,14 +1,20 @@
 //! How many jobs may start now, in which queues and of which exporters, and what holds the rest back.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::Round;
 use crate::{
-    commands::request::{breaker_of, disk_is_low},
+    commands::{
+        request::{breaker_of, disk_is_low},
+        world::World,
+    },
     config::Config,
-    model::{breaker::Breaker, job::Job},
+    model::{breaker::Breaker, clock::Stamp, job::Job},
     store::{Mode, View},
 };
+
+/// How often a lingering tick looks whether memory, disk or a breaker let jobs start again.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The free seats of one round. Running is counted from rows, after reaping: no counter can leak.
 #[derive(Debug, Default)]
@@ -22,6 +28,8 @@ pub struct Seats {
     on_trial: Vec<String>,
     /// One sentence each, for the dry run and the log.
     pub reasons: Vec<String>,
+    /// After this time something that rings no bell may have changed: memory, disk, a breaker.
+    pub look_again: Option<Duration>,
 }
 
 impl Seats {
@@ -31,30 +39,40 @@ impl Seats {
 
     /// As if these started jobs had been reaped; for the dry run, which cannot reap them.
     pub fn count_without(round: &Round, dead: &[Job]) -> anyhow::Result<Self> {
-        let view = round.store.view();
-        let config = &round.world.config;
+        Self::of(round.world, &round.store.view(), round.now, dead)
+    }
+
+    /// The same outside a round, for who only looks.
+    pub fn of(world: &World, view: &View, now: Stamp, dead: &[Job]) -> anyhow::Result<Self> {
+        let config = &world.config;
         let running = less(view.running_by_queue()?, dead.iter().map(|job| &job.queue));
         let total = running.values().sum();
         let mut seats = Self { host: config.host.max_running.saturating_sub(total), ..Self::default() };
-        seats.hold_for_machine(round, total);
-        seats.fill_queues(config, &view, &running)?;
-        seats.hold_broken(round, &view, dead)?;
+        seats.hold_for_machine(world, total);
+        seats.fill_queues(config, view, &running)?;
+        seats.hold_broken(config, view, now, dead)?;
         Ok(seats)
     }
 
-    fn hold_for_machine(&mut self, round: &Round, running: u32) {
-        let config = &round.world.config;
+    fn hold_for_machine(&mut self, world: &World, running: u32) {
+        let config = &world.config;
         if self.host == 0 {
             self.reasons.push(format!("host: {running} of {} are running", config.host.max_running));
         }
         if free_memory().is_some_and(|free| free < config.host.min_free_memory) {
             self.host = self.host.min(u32::from(running == 0)); // one run is always allowed
-            self.reasons.push("host: less memory is free than min_free_memory".to_owned());
+            self.hold("host: less memory is free than min_free_memory".to_owned());
         }
-        if disk_is_low(round.world) {
+        if disk_is_low(world) {
             self.host = 0;
-            self.reasons.push("cache: less disk space is free than min_free".to_owned());
+            self.hold("cache: less disk space is free than min_free".to_owned());
         }
+    }
+
+    /// For a reason that passes without a ring.
+    fn hold(&mut self, reason: String) {
+        self.reasons.push(reason);
+        self.look_again = Some(LOOK_AGAIN);
     }
 
     fn fill_queues(&mut self, config: &Config, view: &View, running: &BTreeMap<String, u32>) -> anyhow::Result<()> {
@@ -72,13 +90,13 @@ impl Seats {
         Ok(())
     }
 
-    fn hold_broken(&mut self, round: &Round, view: &View, dead: &[Job]) -> anyhow::Result<()> {
+    fn hold_broken(&mut self, config: &Config, view: &View, now: Stamp, dead: &[Job]) -> anyhow::Result<()> {
         let running = less(view.running_by_exporter()?, dead.iter().map(|job| &job.exporter));
-        for (name, exporter) in &round.world.config.exporters {
-            match breaker_of(view, exporter, round.now)? {
+        for (name, exporter) in &config.exporters {
+            match breaker_of(view, exporter, now)? {
                 Breaker::Closed => {}
                 Breaker::Open { until } => {
-                    self.reasons.push(format!("exporter {name}: its breaker is open until {}", until.rfc3339()));
+                    self.hold(format!("exporter {name}: its breaker is open until {}", until.rfc3339()));
                     self.held_back.push(name.clone());
                 }
                 Breaker::Trial if running.contains_key(name) => {

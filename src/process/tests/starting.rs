@@ -1,9 +1,20 @@
 //! What an exporter is given, and what cannot be started.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+};
 
-use super::{World, alone};
-use crate::model::status::Outcome;
+use nix::sys::signal::{self, SigHandler, Signal};
+
+use super::{World, alone, world::until};
+use crate::{
+    model::status::Outcome,
+    process::{
+        become_run, spawn,
+        tree::{Swept, TreeIds, end_tree},
+    },
+};
 
 #[test]
 fn an_exporter_gets_its_own_surroundings_and_nothing_else() {
@@ -13,9 +24,10 @@ fn an_exporter_gets_its_own_surroundings_and_nothing_else() {
             Ok(file)
         });
         let leaked = leaked.expect("inheritable");
+        ignore_and_block();
         let mut world = World::sh(
-            "pwd; umask; env | sort; ls /proc/$$/fd | tr '\\n' ' '; readlink /proc/$$/fd/0; cat /proc/$$/oom_score_adj; \
-             grep -E 'Sig(Blk|Ign)' /proc/$$/status; cut -d' ' -f1,5,6 /proc/$$/stat; ulimit -c",
+            "pwd; umask; env | sort; i=3; while [ $i -lt 256 ]; do [ -e /proc/$$/fd/$i ] && echo leaked $i; i=$((i+1)); done; readlink /proc/$$/fd/0; cat /proc/$$/oom_score_adj; \
+             grep -E 'Sig(Blk|Ign)' /proc/self/status; cut -d' ' -f1,5,6 /proc/$$/stat; ulimit -c",
         );
         world.ends(Outcome::Ok);
         drop(leaked);
@@ -23,11 +35,11 @@ fn an_exporter_gets_its_own_surroundings_and_nothing_else() {
         let work = world.order.work.display().to_string();
         assert!(log.starts_with(&format!("{work}\n0027\n")), "{log}");
         for expected in
-            [&format!("HOME={work}\n"), &format!("TMPDIR={work}\n"), "LANG=C.UTF-8\n", "TZ=UTC\n", "0 1 2", "/dev/null"]
+            [&format!("HOME={work}\n"), &format!("TMPDIR={work}\n"), "LANG=C.UTF-8\n", "TZ=UTC\n", "/dev/null"]
         {
             assert!(log.contains(expected), "no {expected} in {log}");
         }
-        assert!(!log.contains("0 1 2 3") && !log.contains("CARGO"), "{log}");
+        assert!(!log.contains("leaked") && !log.contains("CARGO"), "{log}");
         assert!(log.contains("SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"), "{log}");
         let (_, numbers) = log.trim_end().rsplit_once("0000\n").expect("numbers");
         let lines: Vec<&str> = numbers.lines().collect();
@@ -35,6 +47,47 @@ fn an_exporter_gets_its_own_surroundings_and_nothing_else() {
         assert!(ids[0] == ids[1] && ids[1] == ids[2], "own group and session: {ids:?}");
         assert_eq!(lines[1], "0", "no core files");
         assert!(log.contains("\n1000\n"), "the kernel's first choice: {log}");
+    });
+}
+
+/// As a web server might leave them.
+fn ignore_and_block() {
+    for signal in [Signal::SIGHUP, Signal::SIGUSR1, Signal::SIGXFSZ] {
+        // SAFETY: nobody else handles signals in this process, and no handler is installed.
+        #[expect(unsafe_code, reason = "there is no safe way to ignore a signal")]
+        unsafe {
+            signal::signal(signal, SigHandler::SigIgn).expect("ignored");
+        }
+    }
+    signal::SigSet::from(Signal::SIGUSR2).thread_block().expect("blocked");
+}
+
+#[test]
+fn a_run_moves_its_lock_away_from_stdin_and_leads_a_session() {
+    alone(|| {
+        let lock = tempfile::tempfile().expect("a file");
+        nix::unistd::dup2_stdin(&lock).expect("given as stdin");
+        let moved = become_run().expect("a run");
+        let inode = |file: &fs::File| file.metadata().expect("metadata").ino();
+        assert_eq!(inode(&moved), inode(&lock));
+        let flags = nix::fcntl::fcntl(&moved, nix::fcntl::FcntlArg::F_GETFD).expect("flags");
+        assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC);
+        assert_eq!(fs::read_link("/proc/self/fd/0").expect("a link"), std::path::Path::new("/dev/null"));
+        assert_eq!(nix::unistd::getsid(None), Ok(nix::unistd::getpid()));
+    });
+}
+
+#[test]
+fn the_leader_dies_with_its_run() {
+    alone(|| {
+        let world = World::sh("sleep 1000");
+        // The kernel means the thread that forked, which in a run is the only one.
+        let leader = std::thread::scope(|scope| {
+            scope.spawn(|| spawn(&world.order).expect("started").process()).join().expect("joined")
+        });
+        until("the leader is dead", || !leader.is_alive());
+        let ids = TreeIds { attempt: world.order.attempt.clone(), run: None, leader: Some(leader) };
+        assert_eq!(end_tree(&ids, std::time::Duration::ZERO), Swept::Gone);
     });
 }
 

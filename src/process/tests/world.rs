@@ -1,7 +1,6 @@
 //! A small world: a directory, an order, and a process of its own.
 
 use std::{
-    cell::RefCell,
     env,
     ffi::CString,
     fs,
@@ -12,10 +11,11 @@ use std::{
 };
 
 use crate::{
+    config::command::PATH,
     model::{limits::Limits, status::Outcome},
     process::{
-        Ending, Order, Overseer, PATH, Progress, SpawnError, Wish, become_trial, classify, environment, proc, resolve,
-        spawn, stage::stop_signals, supervise,
+        Ending, Order, Overseer, Progress, Wish, become_trial, classify, environment, proc, resolve, spawn,
+        spawn::SpawnError, stage::stop_signals, supervise,
     },
 };
 
@@ -38,17 +38,18 @@ pub(super) fn alone(body: impl FnOnce()) {
         again.pre_exec(|| Ok(stop_signals().thread_block()?));
     }
     let output = again.output().expect("executed");
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{test}: {}\n{text}", output.status);
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{test}: {}\n{said}", output.status);
 }
 
 /// One attempt to come.
 pub(super) struct World {
     dir: tempfile::TempDir,
     pub order: Order,
-    /// What the overseer answers, by how often it was asked.
-    pub wish: RefCell<Box<dyn FnMut(&Progress) -> Wish>>,
-    pub said: RefCell<u64>,
+    /// What the overseer answers.
+    wish: Box<dyn FnMut(&Progress) -> Wish>,
+    /// Bytes that it wrote.
+    pub said: u64,
 }
 
 impl World {
@@ -80,7 +81,7 @@ impl World {
             message: work.join("message"),
             work,
         };
-        Self { dir, order, wish: RefCell::new(Box::new(|_| Wish::GoOn)), said: RefCell::new(0) }
+        Self { dir, order, wish: Box::new(|_| Wish::GoOn), said: 0 }
     }
 
     pub(super) fn limits(mut self, set: impl FnOnce(&mut Limits)) -> Self {
@@ -89,7 +90,7 @@ impl World {
     }
 
     pub(super) fn wish(mut self, wish: impl FnMut(&Progress) -> Wish + 'static) -> Self {
-        self.wish = RefCell::new(Box::new(wish));
+        self.wish = Box::new(wish);
         self
     }
 
@@ -133,11 +134,11 @@ impl World {
 
 impl Overseer for World {
     fn look(&mut self, progress: &Progress) -> Wish {
-        self.wish.borrow_mut()(progress)
+        (self.wish)(progress)
     }
 
     fn said(&mut self, bytes: &[u8]) {
-        *self.said.borrow_mut() += bytes.len() as u64;
+        self.said += bytes.len() as u64;
     }
 }
 
@@ -148,7 +149,7 @@ fn python_path() -> String {
 
 pub(super) fn unlimited() -> Limits {
     Limits {
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
         kill_after: Duration::from_secs(5),
         memory: None,
         cpu: None,

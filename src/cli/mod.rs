@@ -1,8 +1,20 @@
 //! The command line, as clap's derive reads it. Raw words become meaning in the commands.
 
+mod jobs;
+mod queues;
+mod status;
+
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use self::{
+    jobs::{
+        BulkArgs, Filters, HistoryArgs, InvalidateArgs, JobsArgs, JobsCommand, ListArgs, LogArgs, ShowArgs, StatusWord,
+    },
+    queues::{QueuesArgs, QueuesCommand},
+    status::{StatusArgs, StatusFormat},
+};
 
 /// Makes files on demand for a web site, without a daemon.
 #[derive(Debug, Parser)]
@@ -50,8 +62,16 @@ pub enum Command {
     /// Supervise one attempt (started by tick)
     #[command(hide = true)]
     Run(RunArgs),
+    /// Run one export in the foreground, under its limits, and say what it used
+    Try(TryArgs),
     /// Check the configuration and the state directory, or make the latter
     Check(CheckArgs),
+    /// Look at jobs and their history; retry, cancel, invalidate
+    Jobs(JobsArgs),
+    /// Look at queues; pause, resume, drain
+    Queues(QueuesArgs),
+    /// How the site is: well, or what is wrong and what to do
+    Status(StatusArgs),
 }
 
 #[derive(Debug, Args)]
@@ -92,9 +112,27 @@ pub struct TickArgs {
     /// Print what a round would do; change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Stay so long and start jobs as soon as they are asked for
+    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration, conflicts_with = "dry_run")]
+    pub linger: Option<Duration>,
     /// Stay until the runs that this tick launched have ended
     #[arg(long)]
     pub wait: bool,
+    /// Run as root all the same (in a container)
+    #[arg(long)]
+    pub allow_root: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TryArgs {
+    /// The exporter, as in [exporter.NAME]
+    pub exporter: OsString,
+    /// Its parameters
+    #[arg(value_name = "NAME=VALUE")]
+    pub values: Vec<OsString>,
+    /// Copy the file that it makes to FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Run as root all the same (in a container)
     #[arg(long)]
     pub allow_root: bool,

@@ -1,0 +1,144 @@
+//! `tick --for`: stays and starts jobs as soon as they are asked for.
+//!
+//! The doorbell is opened before the lock is waited for and long before the first round, so that a ring between two
+//! ticks is heard by the later one. One successor may wait: it holds `tick.next` until it has `tick.lock`.
+
+use std::{fs::File, os::fd::AsFd, process::Child, thread::sleep, time::Duration};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::{Round, open_store, schedule, signals::Stop};
+use crate::{
+    commands::world::World,
+    exit::Failure,
+    model::{
+        clock::{Stamp, since_boot},
+        point,
+    },
+    site::Doorbell,
+    store::Store,
+};
+
+/// Rings within this time are one round.
+const GATHER: Duration = Duration::from_millis(2);
+/// Pruning and sweeping are done at most so often.
+const FULL: Duration = Duration::from_secs(15);
+
+/// Rounds until the time is over or a signal says stop. The result: runs that have not ended yet.
+pub fn stay(world: &World, time: Duration) -> Result<Vec<Child>, Failure> {
+    let until = since_boot() + time;
+    let bell = Doorbell::open(&world.site)?;
+    let Some(_lock) = succeed(world)? else { return Ok(Vec::new()) };
+    point::at("linger-took-lock");
+    let signals = Stop::hold()?;
+    let store = open_store(world)?;
+    let mut linger = Linger { world, store, bell, signals, until, full_due: Duration::ZERO, children: Vec::new() };
+    linger.rounds()?;
+    point::at("linger-over");
+    let Linger { signals, children, .. } = linger;
+    signals.let_go()?;
+    Ok(children)
+}
+
+/// The lock at once, or as the one successor of the tick that holds it.
+fn succeed(world: &World) -> std::io::Result<Option<File>> {
+    if let Some(lock) = world.site.take_tick()? {
+        return Ok(Some(lock));
+    }
+    let Some(_next) = world.site.take_next()? else { return Ok(None) };
+    point::at("linger-waits");
+    world.site.wait_for_tick().map(Some)
+}
+
+struct Linger<'a> {
+    world: &'a World,
+    store: Store,
+    bell: Doorbell,
+    signals: Stop,
+    /// Time since boot.
+    until: Duration,
+    full_due: Duration,
+    children: Vec<Child>,
+}
+
+impl Linger<'_> {
+    fn rounds(&mut self) -> Result<(), Failure> {
+        loop {
+            self.bell.drain()?; // before the round: what rings during it is heard after it
+            let look_again = self.round();
+            if !self.wait(look_again)? {
+                return Ok(());
+            }
+            sleep(GATHER);
+        }
+    }
+
+    /// One round; the time after which something may have changed without a ring.
+    fn round(&mut self) -> Option<Duration> {
+        let now = since_boot();
+        let mut round = Round::new(self.world, &mut self.store);
+        round.light = now < self.full_due;
+        round.go();
+        if !round.light {
+            self.full_due = now + FULL;
+        }
+        self.children.append(&mut round.children);
+        round.look_again
+    }
+
+    /// Until there is something to do. `false`: the time is over, or a signal came.
+    fn wait(&mut self, look_again: Option<Duration>) -> Result<bool, Failure> {
+        loop {
+            let left = self.until.saturating_sub(since_boot());
+            let due = self.due()?.into_iter().chain(look_again).min();
+            let rang = self.poll(due.map_or(left, |due| due.min(left)))?;
+            let came = self.signals.came()?;
+            if came.stop || self.until <= since_boot() {
+                return Ok(false);
+            }
+            let died = came.child_ended && self.a_run_died();
+            if rang || died || due.is_some_and(|due| due < left) && !came.child_ended {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// How long until a job's time or a schedule comes.
+    fn due(&self) -> anyhow::Result<Option<Duration>> {
+        let (view, now) = (self.store.view(), Stamp::now());
+        let mut due = view.next_wake()?;
+        for schedule in self.world.config.schedules.values() {
+            let next = schedule::next(&view, schedule, now)?;
+            due = Some(due.map_or(next, |due| due.min(next)));
+        }
+        Ok(due.map(|due| due.since(now)))
+    }
+
+    /// Whether the bell rang within the time.
+    fn poll(&self, time: Duration) -> nix::Result<bool> {
+        // Rounded up: a rest of less than a millisecond must not become a busy loop.
+        let ms = i32::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX);
+        let read = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds = [read(self.bell.as_fd()), read(self.signals.as_fd())];
+        match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
+            Ok(_) => Ok(fds[0].any().unwrap_or(false)),
+            Err(nix::errno::Errno::EINTR) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the ends of runs that have ended. One that ended badly could not ring.
+    fn a_run_died(&mut self) -> bool {
+        let before = self.children.len();
+        let mut died = false;
+        self.children.retain_mut(|child| match child.try_wait() {
+            Ok(None) => true,
+            Ok(Some(status)) => {
+                died |= !status.success();
+                false
+            }
+            Err(_) => false,
+        });
+        died && self.children.len() < before
+    }
+}

@@ -1,0 +1,96 @@
+//! Schedules: what is due is queued once, whoever ticks. A missed run is made up once, not many times, and one that
+//! finds its job queued or started is dropped.
+
+use std::time::Duration;
+
+use super::Round;
+use crate::{
+    commands::{
+        request::{Ask, Placed, admit_queue, enqueue},
+        world::World,
+    },
+    config::Schedule,
+    model::{clock::Stamp, job::Job, status::Status},
+    store::{ScheduleState, Tx, View},
+};
+
+/// Queues every schedule that is due. One that cannot be queued is reported and does not stop the rest.
+pub fn due(round: &mut Round) -> anyhow::Result<()> {
+    for schedule in round.world.config.schedules.values() {
+        if let Err(error) = one(round, schedule) {
+            round.problem(format!("schedule {}: {error:#}", schedule.name));
+        }
+    }
+    Ok(())
+}
+
+/// When a schedule is due next: at once if it never was. No further ahead than its interval, which may have been
+/// shortened, or the clock set back.
+pub fn next(view: &View, schedule: &Schedule, now: Stamp) -> anyhow::Result<Stamp> {
+    Ok(view.schedule(&schedule.name)?.map_or(now, |state| state.next.min(now.plus(schedule.every))))
+}
+
+fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
+    let (world, now) = (round.world, round.now);
+    if next(&round.store.view(), schedule, now)? > now {
+        return Ok(());
+    }
+    let ask = ask(world, schedule)?;
+    round.store.immediate(|tx| {
+        let next = next(tx, schedule, now)?;
+        if next <= now {
+            queue(world, tx, &ask, now)?;
+            tx.set_schedule(&schedule.name, ScheduleState { last: now, next: after(next, schedule.every, now) })?;
+        }
+        Ok(())
+    })
+}
+
+/// The first beat after now: what was missed in between is not made up.
+fn after(due: Stamp, every: Duration, now: Stamp) -> Stamp {
+    let every_ms = crate::model::clock::millis(every).max(1);
+    let missed = (now.0 - due.0).max(0) / every_ms;
+    due.plus_ms(every_ms * (missed + 1))
+}
+
+fn ask<'a>(world: &'a World, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {
+    let pairs: Vec<_> =
+        schedule.params.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
+    Ask::check(&world.config, schedule.exporter.as_bytes(), &pairs)
+        .map_err(|refused| anyhow::anyhow!(refused.reason.unwrap_or_default()))
+}
+
+fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<()> {
+    let old = tx.job(&ask.filename)?;
+    let filename = &ask.filename;
+    if old.as_ref().is_some_and(is_pending) {
+        tracing::info!(filename, "a due schedule found its job queued or started");
+        return Ok(());
+    }
+    if let Some(refusal) = admit_queue(world, tx, ask)? {
+        tracing::info!(filename, reason = refusal.reason, "a due schedule was refused");
+        return Ok(());
+    }
+    match enqueue(world, tx, ask, old.as_ref(), now)? {
+        Placed::Job(_) => Ok(()),
+        Placed::Refused(answer) => anyhow::bail!(answer.reason.unwrap_or_default()),
+    }
+}
+
+fn is_pending(job: &Job) -> bool {
+    matches!(job.status, Status::Queued | Status::Started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_beat_keeps_the_rhythm_and_skips_what_was_missed() {
+        let every = Duration::from_millis(17);
+        assert_eq!(after(Stamp(100), every, Stamp(100)), Stamp(117));
+        assert_eq!(after(Stamp(100), every, Stamp(116)), Stamp(117));
+        assert_eq!(after(Stamp(100), every, Stamp(117)), Stamp(134));
+        assert_eq!(after(Stamp(100), every, Stamp(1_000_000)), Stamp(1_000_006));
+    }
+}
