@@ -10,6 +10,8 @@ mod clocks;
 mod cron;
 mod crowd;
 mod derived;
+mod dry;
+mod full_disk;
 mod jobs;
 mod kills;
 mod outside;

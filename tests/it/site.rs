@@ -151,6 +151,9 @@ impl Site {
     pub fn database(&self) -> rusqlite::Connection {
         let database = rusqlite::Connection::open(self.path("s/queue/pressroom.db")).expect("the database");
         database.busy_timeout(PATIENCE).expect("a time-out");
+        // As the program does it: the log stays when a connection closes.
+        let keep = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        database.set_db_config(keep, true).expect("a setting");
         database
     }
 
