@@ -68,5 +68,8 @@ fn run() -> Result<(), Failure> {
         Command::Run(args) => commands::run::run(global, args),
         Command::Try(args) => commands::trial::run(global, args),
         Command::Check(args) => commands::check::run(global, args),
+        Command::Jobs(args) => commands::jobs::run(global, args),
+        Command::Queues(args) => commands::queues::run(global, args),
+        Command::Status(args) => commands::status::run(global, args),
     }
 }

@@ -1,8 +1,20 @@
 //! The command line, as clap's derive reads it. Raw words become meaning in the commands.
 
+mod jobs;
+mod queues;
+mod status;
+
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use self::{
+    jobs::{
+        BulkArgs, Filters, HistoryArgs, InvalidateArgs, JobsArgs, JobsCommand, ListArgs, LogArgs, ShowArgs, StatusWord,
+    },
+    queues::{QueuesArgs, QueuesCommand},
+    status::{StatusArgs, StatusFormat},
+};
 
 /// Makes files on demand for a web site, without a daemon.
 #[derive(Debug, Parser)]
@@ -54,6 +66,12 @@ pub enum Command {
     Try(TryArgs),
     /// Check the configuration and the state directory, or make the latter
     Check(CheckArgs),
+    /// Look at jobs and their history; retry, cancel, invalidate
+    Jobs(JobsArgs),
+    /// Look at queues; pause, resume, drain
+    Queues(QueuesArgs),
+    /// How the site is: well, or what is wrong and what to do
+    Status(StatusArgs),
 }
 
 #[derive(Debug, Args)]
