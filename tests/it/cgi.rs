@@ -457,6 +457,17 @@ fn words_of_the_server_and_a_proxy_header_are_ignored() {
 }
 
 #[test]
+fn the_script_for_servers_hands_on_the_request_and_nothing_else() {
+    let site = site().create();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/bin/pressroom.cgi");
+    let mut command = std::process::Command::new(script);
+    command.args(["tick", "--help"]).env_clear().env("PRESSROOM_CONFIG", site.config());
+    command.env("PRESSROOM", env!("CARGO_BIN_EXE_pressroom")).env("REQUEST_METHOD", "GET").env("PATH_INFO", "/epub");
+    reply(command.env("QUERY_STRING", "title=Emma")).is(202);
+    assert_eq!(jobs(&site), 1);
+}
+
+#[test]
 fn a_task_is_queued_once_for_one_visit() {
     let more = "[exporter.reindex]\nweb = true\noutput = \"none\"\ncommand = [\"true\"]\n";
     let site = site().more(more).create();

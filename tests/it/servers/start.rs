@@ -156,7 +156,7 @@ impl Server {
         let web = self.site.path("web").display().to_string();
         let example = example(self.kind.example())
             .replace("/etc/pressroom/pressroom.toml", &self.site.config().display().to_string())
-            .replace("/usr/lib/cgi-bin/pressroom.cgi", &format!("{web}/cgi-bin/pressroom.cgi"))
+            .replace("/usr/local/libexec/pressroom/pressroom.cgi", &format!("{web}/cgi-bin/pressroom.cgi"))
             .replace("/var/lib/pressroom", &self.site.path("s").display().to_string())
             .replace("/run/fcgiwrap.socket", &format!("{web}/fcgiwrap.socket"))
             .replace("listen 80", &format!("listen 127.0.0.1:{port}"))
