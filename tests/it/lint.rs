@@ -10,6 +10,8 @@ use crate::{
     web::{RULES, cgi},
 };
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 fn linter() -> Option<String> {
     let installed = format!("{}/target/needs/venv/bin/httplint", env!("CARGO_MANIFEST_DIR"));
     [installed, "/usr/local/bin/httplint".to_owned()].into_iter().find(|path| std::path::Path::new(path).exists())
@@ -45,7 +47,7 @@ fn a_linter_finds_no_error_in_any_answer() {
         site.ask(title).exits(75);
     }
     site.tick().exits(0);
-    let answers: [(&str, &str, &[(&str, &str)]); 11] = [
+    let answers: [(&str, &str, Headers); 11] = [
         ("GET", "title=Emma", &[]),
         ("GET", "title=d%E2%80%99%C3%84gypte", &[]),
         ("GET", "title=Emma", &[("HTTP_RANGE", "bytes=1-2")]),

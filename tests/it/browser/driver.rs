@@ -1,4 +1,4 @@
-//! Chromium by way of chromedriver: as much of WebDriver (W3C) as the tests need, over plain HTTP.
+//! Chromium by way of chromedriver: as much of W3C's web driver protocol as the tests need, over plain HTTP.
 
 use std::{
     fs,
@@ -155,7 +155,7 @@ impl Browser {
         self.call(method, &format!("{}{path}", self.session), body)
     }
 
-    /// One exchange; errors of WebDriver are values like any other.
+    /// One exchange; errors of the protocol are values like any other.
     #[track_caller]
     fn call(&self, method: &str, path: &str, body: &Value) -> Value {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
