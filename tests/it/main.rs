@@ -2,12 +2,14 @@
 
 mod abandoned;
 mod answers;
+mod bad_classes;
 mod classes;
 mod crowd;
 mod delayed;
 mod fairness;
 mod kills;
 mod lanes;
+mod many_rows;
 mod moments;
 mod moved;
 mod queues;
