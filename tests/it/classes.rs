@@ -1,6 +1,6 @@
 //! What the tests of job classes share: requests of any exporter, queues that are paused, ticks until all is done.
 
-use std::{fs, io::Write, os::unix::fs::OpenOptionsExt, process::Command};
+use std::{fs, process::Command};
 
 use crate::site::{Done, Site, wait_until};
 
@@ -36,12 +36,15 @@ pub fn shell(site: &Site, script: &str) -> Command {
     command
 }
 
-/// What `queues pause`, `resume` and `drain` do.
+/// Opens a queue, pauses it or lets it drain.
+#[track_caller]
 pub fn set_mode(site: &Site, queue: &str, mode: &str) {
-    let sql = "INSERT INTO queue (name, mode) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET mode = ?2";
-    site.database().execute(sql, [queue, mode]).expect(sql);
-    let bell = fs::OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(site.path("s/queue/doorbell"));
-    let _ = bell.and_then(|mut bell| bell.write_all(b"!")); // nobody listens: nobody has to be woken
+    let verb = match mode {
+        "paused" => "pause",
+        "draining" => "drain",
+        _ => "resume",
+    };
+    site.run(&["queues", verb, queue]).exits(0);
 }
 
 /// Jobs that are at work, or wait for nothing but a seat.

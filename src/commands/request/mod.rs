@@ -15,8 +15,9 @@ mod wait;
 pub use admit::{breaker_of, disk_is_low, full as admit_queue};
 pub use ask::{Ask, pair};
 pub use chain::{Placed, enqueue, source_of};
-pub use pipeline::answer;
+pub use pipeline::{answer, ready};
 pub use renew::{SourceState, renew_source};
+pub use wait::until_settled;
 
 use super::world::World;
 use crate::{

@@ -98,6 +98,17 @@ fn claimed(round: &Round, dead: &[Job], mut skip: Vec<i64>) -> anyhow::Result<()
     for reason in &seats.reasons {
         println!("hold {reason}");
     }
+    without_a_seat(round, &seats, &skip)
+}
+
+/// Queues whose last seat was taken just now, while others wait in them.
+fn without_a_seat(round: &Round, seats: &Seats, skip: &[i64]) -> anyhow::Result<()> {
+    for queue in round.world.config.queues.keys().filter(|queue| seats.is_full(queue)) {
+        let told = seats.reasons.iter().any(|reason| reason.starts_with(&format!("queue {queue}:")));
+        if !told && round.store.view().next_in_queue(round.now, queue, &seats.held_back, skip)?.is_some() {
+            println!("hold queue {queue}: no seat is free");
+        }
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! the others (invariant 10).
 
 mod claim;
-mod clock;
+pub mod clock;
 mod dry;
 mod expire;
 mod launch;
@@ -16,13 +16,15 @@ mod rehome;
 mod report;
 mod root;
 mod schedule;
-mod seats;
+pub mod seats;
 mod signals;
 mod sweep;
 
 pub use root::refuse as refuse_root;
 
 use std::{process::Child, time::Duration};
+
+use anyhow::Context;
 
 use super::world::World;
 use crate::{
@@ -53,7 +55,8 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
 
 /// A plain tick: if another one is at work, there is nothing to do.
 fn once(world: &World) -> Result<Vec<Child>, Failure> {
-    let Some(_lock) = world.site.take_tick()? else { return Ok(Vec::new()) };
+    let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
+    let Some(_lock) = lock else { return Ok(Vec::new()) };
     let signals = signals::Stop::hold()?;
     let mut store = open_store(world)?;
     let mut round = Round::new(world, &mut store);

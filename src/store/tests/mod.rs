@@ -5,6 +5,7 @@ mod endings;
 mod files;
 mod heal;
 mod keeping;
+mod listing;
 mod many;
 mod order;
 mod plans;
