@@ -23,6 +23,10 @@ impl Beside {
         Self { what, child: Some(child) }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it has not ended").id()
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub fn end(mut self) -> Done {
@@ -62,6 +66,10 @@ impl Paused {
         let beside = Beside::start(site.command(words).env("PRESSROOM_TEST_POINT", action));
         wait_until(&format!("{point} is reached"), || reached.exists());
         Self { beside, gate }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.beside.pid()
     }
 
     /// Lets it go on, and takes its end.

@@ -47,10 +47,12 @@ fn tell(round: &Round, jobs: &[Job]) -> anyhow::Result<Vec<Failed>> {
 /// Its own, or its source's if it has failed with that.
 fn last_attempt(round: &Round, job: &Job) -> anyhow::Result<Option<Attempt>> {
     let view = round.store.view();
-    match (&job.attempt, failed_source(job)) {
-        (_, Some(source)) => Ok(view.attempts_of(source, 1)?.pop()),
-        (Some(id), None) => Ok(view.attempt(id)?),
-        (None, None) => Ok(None),
+    match failed_source(job) {
+        None => Ok(job.attempt.as_ref().map(|id| view.attempt(id)).transpose()?.flatten()),
+        Some(source) => match view.job(source)? {
+            Some(source) => last_attempt(round, &source),
+            None => Ok(view.attempts_of(source, 1)?.pop()),
+        },
     }
 }
 
