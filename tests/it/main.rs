@@ -2,6 +2,7 @@
 
 mod admin;
 mod answers;
+mod check;
 mod crowd;
 mod jobs;
 mod kills;
