@@ -12,6 +12,7 @@ mod linger;
 mod notify;
 mod prune;
 mod reap;
+mod rehome;
 mod report;
 mod root;
 mod schedule;
@@ -22,6 +23,8 @@ mod sweep;
 pub use root::refuse as refuse_root;
 
 use std::{process::Child, time::Duration};
+
+use anyhow::Context;
 
 use super::world::World;
 use crate::{
@@ -52,7 +55,8 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
 
 /// A plain tick: if another one is at work, there is nothing to do.
 fn once(world: &World) -> Result<Vec<Child>, Failure> {
-    let Some(_lock) = world.site.take_tick()? else { return Ok(Vec::new()) };
+    let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
+    let Some(_lock) = lock else { return Ok(Vec::new()) };
     let signals = signals::Stop::hold()?;
     let mut store = open_store(world)?;
     let mut round = Round::new(world, &mut store);
@@ -80,13 +84,24 @@ pub struct Round<'a> {
     /// Something holds jobs back that ends without a ring: look again then.
     look_again: Option<Duration>,
     problems: Vec<String>,
+    /// There was a problem, which an immediate next round would only meet again.
+    troubled: bool,
     children: Vec<Child>,
 }
 
 impl<'a> Round<'a> {
     pub fn new(world: &'a World, store: &'a mut Store) -> Self {
-        let (problems, children) = (Vec::new(), Vec::new());
-        Self { world, store, now: Stamp::now(), calm: false, light: false, look_again: None, problems, children }
+        Self {
+            world,
+            store,
+            now: Stamp::now(),
+            calm: false,
+            light: false,
+            look_again: None,
+            problems: Vec::new(),
+            troubled: false,
+            children: Vec::new(),
+        }
     }
 
     /// Every step, whatever becomes of the ones before it.
@@ -98,6 +113,7 @@ impl<'a> Round<'a> {
             self.step("prune", prune::files);
             self.step("expire", expire::rows);
             self.step("sweep", sweep::all);
+            self.step("rehome", rehome::jobs);
         }
         self.step("schedule", schedule::due);
         point::at("tick-before-claim");
@@ -117,6 +133,7 @@ impl<'a> Round<'a> {
     }
 
     fn problem(&mut self, sentence: String) {
+        self.troubled = true;
         self.problems.push(sentence);
     }
 
