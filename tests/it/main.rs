@@ -3,11 +3,11 @@
 mod admin;
 mod after;
 mod answers;
-mod check;
 mod bad_input;
 mod bad_places;
 mod books;
 mod cgi;
+mod check;
 mod clocks;
 mod cron;
 mod crowd;
