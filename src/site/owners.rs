@@ -58,15 +58,12 @@ pub(super) fn membership(uid: Uid, gid: Gid) -> Option<String> {
 
 /// Makes the calling process one of this user, with its groups. Only root can, and there is no way back.
 pub(super) fn become_user(uid: Uid, gid: Gid) -> nix::Result<()> {
-    match User::from_uid(uid)? {
-        Some(user) => {
-            initgroups(&CString::new(user.name).map_err(|_| Errno::EINVAL)?, user.gid)?;
-            setgid(user.gid)?;
-        }
-        None => {
-            setgroups(&[gid])?;
-            setgid(gid)?;
-        }
+    if let Some(user) = User::from_uid(uid)? {
+        initgroups(&CString::new(user.name).map_err(|_| Errno::EINVAL)?, user.gid)?;
+        setgid(user.gid)?;
+    } else {
+        setgroups(&[gid])?;
+        setgid(gid)?;
     }
     setuid(uid)
 }
