@@ -9,6 +9,7 @@ mod bad_input;
 mod bad_places;
 mod books;
 mod cgi;
+mod check;
 mod classes;
 mod clocks;
 mod cron;
