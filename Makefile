@@ -11,8 +11,8 @@ mandir = $(DESTDIR)$(PREFIX)/share/man
 docdir = $(DESTDIR)$(PREFIX)/share/doc/pressroom
 
 BINARY = target/release/pressroom
-# What the ready exporters consist of: programs and the two files that they read.
-EXPORTERS = bin/export-pandoc bin/export-calibre bin/export-thumbnail
+# The CGI program, and what the ready exporters consist of: programs and the two files that they read.
+EXPORTERS = bin/pressroom.cgi bin/export-pandoc bin/export-calibre bin/export-thumbnail
 EXPORTER_PARTS = bin/exporter.sh bin/export-pandoc.lua
 PAGES1 = $(wildcard docs/man/*.1)
 PAGES5 = $(wildcard docs/man/*.5)
