@@ -16,6 +16,7 @@ mod full_disk;
 mod jobs;
 mod kills;
 mod outside;
+mod package;
 mod pruning;
 mod queues;
 mod races;
