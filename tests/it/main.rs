@@ -15,6 +15,7 @@ mod dry;
 mod full_disk;
 mod jobs;
 mod kills;
+mod manuals;
 mod outside;
 mod package;
 mod pruning;
