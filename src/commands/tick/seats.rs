@@ -114,6 +114,11 @@ impl Seats {
         if self.host == 0 { Vec::new() } else { self.by_queue.keys().cloned().collect() }
     }
 
+    /// Whether nothing of this queue can start any more.
+    pub fn is_full(&self, queue: &str) -> bool {
+        self.host == 0 || !self.by_queue.contains_key(queue)
+    }
+
     /// The job takes a seat.
     pub fn take(&mut self, job: &Job) {
         self.host = self.host.saturating_sub(1);
