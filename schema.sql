@@ -177,6 +177,11 @@ CREATE INDEX attempt_ended ON attempt (ended, result) WHERE ended IS NOT NULL;
 -- Logs of successes to forget: WHERE result = 'ok' AND log = 1 AND ended < ?
 CREATE INDEX attempt_log ON attempt (ended) WHERE result = 'ok' AND log = 1;
 
+-- Attempts that succeeded since a tick last told notify.command, or had nobody to tell. Each round empties it.
+CREATE TABLE news (
+    attempt       TEXT NOT NULL PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
 -- When a schedule came due last, and when it will next. What it queues is in the configuration.
 CREATE TABLE schedule (
     name          TEXT NOT NULL PRIMARY KEY,

@@ -1,7 +1,13 @@
 //! What dead attempts have left in `work/` and `cache/` goes: only with the attempt's lock in hand, the lock file last.
 
-use super::Round;
-use crate::{model::point, site::Probe};
+use std::{fs::File, time::Duration};
+
+use super::{Round, reap};
+use crate::{
+    model::point,
+    process::tree::{Swept, end_tree},
+    site::{LockNote, Probe},
+};
 
 /// Sweeps every attempt on disk that no started row names.
 pub fn all(round: &mut Round) -> anyhow::Result<()> {
@@ -18,15 +24,32 @@ fn one(round: &mut Round, attempt: &str) -> anyhow::Result<()> {
     if round.store.view().is_started(attempt)? {
         return Ok(());
     }
-    let site = &round.world.site;
-    let _held = match site.try_take(attempt) {
+    let held = match round.world.site.try_take(attempt) {
         Probe::Alive | Probe::Unverified => return Ok(()),
         Probe::Free(lock) => Some(lock),
         Probe::Missing => None,
     };
+    if !ended(round, attempt, held.as_ref())? {
+        return Ok(());
+    }
+    let site = &round.world.site;
     site.remove_work(attempt)?;
     point::at("sweep-removed-work");
     Ok(site.remove_lock(attempt)?)
+}
+
+/// Whether nothing of it runs any more. Who recorded an attempt's end has seen its tree gone; a `try` that was killed
+/// has left no record.
+fn ended(round: &mut Round, attempt: &str, lock: Option<&File>) -> anyhow::Result<bool> {
+    if round.store.view().attempt(attempt)?.is_some_and(|attempt| attempt.record.is_some()) {
+        return Ok(true);
+    }
+    let note = lock.and_then(|lock| LockNote::read(lock).ok());
+    let Swept::Stuck(stuck) = end_tree(&reap::ids(attempt, note.as_ref()), Duration::ZERO) else { return Ok(true) };
+    for process in stuck {
+        round.problem(format!("attempt {attempt} keeps its work directory: {process}"));
+    }
+    Ok(false)
 }
 
 /// Second names in the cache, of attempts that died between the two names.
