@@ -7,6 +7,11 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
+};
+
 use crate::site::{Done, Site, wait_until};
 
 /// A program that runs beside the test. Dropped before its end, it is killed.
@@ -21,6 +26,26 @@ impl Beside {
         let what = format!("{command:?}");
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
         Self { what, child: Some(child) }
+    }
+
+    /// What it says goes into a file: one that says much would wait for a reader.
+    #[track_caller]
+    pub fn start_into(command: &mut Command, file: fs::File) -> Self {
+        let what = format!("{command:?}");
+        let child = command.stdout(file.try_clone().expect("a copy")).stderr(file).spawn();
+        Self { what, child: Some(child.expect("the program starts")) }
+    }
+
+    /// Asks it to end, and waits for that.
+    #[track_caller]
+    pub fn stop(self) -> Done {
+        self.signal(Signal::SIGTERM);
+        self.end()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let child = self.child.as_ref().expect("it has not ended");
+        signal::kill(Pid::from_raw(child.id().cast_signed()), signal).expect("it is ours");
     }
 
     /// Waits for its end.
