@@ -8,13 +8,6 @@ use crate::{
     together::Beside,
 };
 
-/// Sleeps until it is ended, but for books that wait for a sign, or are made at once.
-const SCRIPT: &str = r#"case $2 in
-hold*) until [ -e ../../../go ]; do sleep 0.02; done; echo held >"$1";;
-good) echo good >"$1";;
-*) exec sleep 1000;;
-esac"#;
-
 const SETTINGS: &str = "timeout = \"50ms\"\nmax_attempts = 1\nkill_after = \"10s\"";
 
 const QUEUE: &str = "[queue.default]\nmax_running = 4\nmax_queued = 2000\n[exporter.held]\nqueue = \"default\"\n\
@@ -22,7 +15,7 @@ const QUEUE: &str = "[queue.default]\nmax_running = 4\nmax_queued = 2000\n[expor
     filename = \"{title}.txt\"\n[exporter.held.params.title]\nrequired = true\n";
 
 fn site() -> Site {
-    Site::new().exporter_with(SCRIPT, SETTINGS).more(QUEUE).create()
+    Site::new().exporter_with("exec sleep 1000", SETTINGS).more(QUEUE).create()
 }
 
 /// A tick that stays; what it says goes to a file, since nobody reads a pipe meanwhile.
@@ -43,11 +36,13 @@ fn most_at_once(site: &Site) -> i64 {
 #[test]
 fn after_five_hundred_time_outs_four_slots_are_free() {
     let site = site();
+    let tick = linger(&site);
     for number in 0..500 {
         site.ask(&format!("book{number}")).exits(75);
     }
-    let tick = linger(&site);
-    wait_until("all have timed out", || site.count("SELECT count(*) FROM job WHERE status = 2") == 500);
+    for some in [100, 200, 300, 400, 500] {
+        wait_until("more have timed out", || site.count("SELECT count(*) FROM job WHERE status = 2") >= some);
+    }
     assert_eq!(site.count("SELECT count(*) FROM attempt WHERE result = 'timeout'"), 500);
     assert_eq!(most_at_once(&site), 4);
 

@@ -44,8 +44,12 @@ impl Beside {
     }
 
     pub fn signal(&self, signal: Signal) {
-        let child = self.child.as_ref().expect("it has not ended");
-        signal::kill(Pid::from_raw(child.id().cast_signed()), signal).expect("it is ours");
+        signal::kill(Pid::from_raw(self.id().cast_signed()), signal).expect("it is ours");
+    }
+
+    /// Its process number.
+    pub fn id(&self) -> u32 {
+        self.child.as_ref().expect("it has not ended").id()
     }
 
     /// Waits for its end.
