@@ -1,14 +1,18 @@
 //! The real program in a small world: real processes, real files, a real database.
 
+mod admission;
 mod answers;
 mod answers_age;
+mod breaker;
 mod crowd;
 mod kills;
 mod late;
+mod notify;
 mod races;
 mod records;
 mod recovery;
 mod refusals;
+mod reports;
 mod request;
 mod retries;
 mod rogue;
@@ -24,3 +28,4 @@ mod strays;
 mod ticks;
 mod timeouts;
 mod together;
+mod trial;

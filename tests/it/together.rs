@@ -106,6 +106,20 @@ pub fn request(title: &str) -> [String; 3] {
     ["request".into(), "epub".into(), format!("title={title}")]
 }
 
+/// What an exporter begins with that ends only after the round that has started it: so a test knows which round hears
+/// of it.
+pub const AFTER_ITS_ROUND: &str = "until [ -e ../../../go ]; do sleep 0.01; done\n";
+
+/// Asks for books, starts them in one silent round and waits for their ends, of which no tick has heard then.
+#[track_caller]
+pub fn end_unheard(site: &Site, name: &str, books: usize) {
+    let _ = fs::remove_file(site.path("go"));
+    at_once((0..books).map(|number| site.command(&request(&format!("{name}{number}")))));
+    site.brief_tick().exits(0).stdout("").stderr("");
+    fs::write(site.path("go"), "").expect("the sign");
+    wait_for_runs(site);
+}
+
 /// The words of a tick that stays until its runs have ended.
 pub const TICK: [&str; 3] = ["tick", "--allow-root", "--wait"];
 
