@@ -4,6 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 CARGO ?= cargo
 INSTALL ?= install
+TORTURE ?= 600
 
 bindir = $(DESTDIR)$(PREFIX)/bin
 libexecdir = $(DESTDIR)$(PREFIX)/libexec/pressroom
@@ -18,7 +19,7 @@ PAGES1 = $(wildcard docs/man/*.1)
 PAGES5 = $(wildcard docs/man/*.5)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test install uninstall
+.PHONY: help build demo check test torture install uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -34,6 +35,9 @@ check: ## format, lints, shell scripts, man pages, licences
 
 test: ## build and run all tests, and name those that were skipped
 	@tests/run.sh
+
+torture: ## kill runs and ticks at random moments, for ten minutes or TORTURE=seconds
+	PRESSROOM_TORTURE=$(TORTURE) $(CARGO) test --locked --test it torture -- --nocapture
 
 install: build ## into $(DESTDIR)$(PREFIX)
 	$(INSTALL) -d "$(bindir)" "$(libexecdir)" "$(mandir)/man1" "$(mandir)/man5" "$(docdir)"

@@ -138,6 +138,5 @@ fn what_a_killed_one_has_left_is_ended_and_swept_by_the_next_tick() {
     wait_until("the leader has died with it", || strays(&site).len() < before);
     assert!(!strays(&site).is_empty());
     site.tick().exits(0).stdout("").stderr("");
-    nobody_is_left(&site);
-    assert_eq!(site.names("s/work"), [""; 0]);
+    leaves_nothing(&site);
 }

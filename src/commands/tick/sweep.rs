@@ -29,27 +29,28 @@ fn one(round: &mut Round, attempt: &str) -> anyhow::Result<()> {
         Probe::Free(lock) => Some(lock),
         Probe::Missing => None,
     };
-    if !ended(round, attempt, held.as_ref())? {
+    let record = round.store.view().attempt(attempt)?;
+    if record.as_ref().is_none_or(|attempt| attempt.record.is_none()) && !end(round, attempt, held.as_ref()) {
         return Ok(());
     }
     let site = &round.world.site;
     site.remove_work(attempt)?;
+    if record.is_none() {
+        site.remove_log(attempt)?; // the history will never tell to
+    }
     point::at("sweep-removed-work");
     Ok(site.remove_lock(attempt)?)
 }
 
-/// Whether nothing of it runs any more. Who recorded an attempt's end has seen its tree gone; a `try` that was killed
-/// has left no record.
-fn ended(round: &mut Round, attempt: &str, lock: Option<&File>) -> anyhow::Result<bool> {
-    if round.store.view().attempt(attempt)?.is_some_and(|attempt| attempt.record.is_some()) {
-        return Ok(true);
-    }
+/// Ends what still runs of an attempt without a recorded end: who records one has seen the tree gone, but a `try` that was
+/// killed leaves no record. `false`: some of it cannot be ended.
+fn end(round: &mut Round, attempt: &str, lock: Option<&File>) -> bool {
     let note = lock.and_then(|lock| LockNote::read(lock).ok());
-    let Swept::Stuck(stuck) = end_tree(&reap::ids(attempt, note.as_ref()), Duration::ZERO) else { return Ok(true) };
+    let Swept::Stuck(stuck) = end_tree(&reap::ids(attempt, note.as_ref()), Duration::ZERO) else { return true };
     for process in stuck {
         round.problem(format!("attempt {attempt} keeps its work directory: {process}"));
     }
-    Ok(false)
+    false
 }
 
 /// Second names in the cache, of attempts that died between the two names.
