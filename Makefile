@@ -4,6 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 CARGO ?= cargo
 INSTALL ?= install
+TORTURE ?= 600
 
 bindir = $(DESTDIR)$(PREFIX)/bin
 libexecdir = $(DESTDIR)$(PREFIX)/libexec/pressroom
@@ -30,7 +31,7 @@ PAGES5 = $(wildcard docs/man/*.5)
 TEXTS = README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE crontab.example docs/*.md
 
 .DEFAULT_GOAL := help
-.PHONY: help build static completions demo check test deb install install-files uninstall
+.PHONY: help build static completions demo check test torture deb install install-files uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -55,6 +56,9 @@ check: ## format, lints, shell scripts, man pages, licences
 
 test: ## build and run all tests, and name those that were skipped
 	@tests/run.sh
+
+torture: ## kill runs and ticks at random moments, for ten minutes or TORTURE=seconds
+	PRESSROOM_TORTURE=$(TORTURE) $(CARGO) test --locked --test it torture -- --nocapture
 
 install: build completions ## into $(DESTDIR)$(PREFIX)
 	@$(MAKE) --no-print-directory install-files

@@ -33,7 +33,8 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
     [&full, &empty].iter().try_for_each(|site| site.make("Emma").map(drop))?;
     eprintln!("  filling the database with {count} jobs and attempts");
     fill::fill(&full, count)?;
-    let pair = Pair { full, empty, rows: if count == 1_000_000 { "a million rows".into() } else { format!("{count} rows") } };
+    let pair =
+        Pair { full, empty, rows: if count == 1_000_000 { "a million rows".into() } else { format!("{count} rows") } };
     let mut groups = pair.visitors(setup)?;
     groups.extend(pair.admins(setup)?);
     groups.extend(pair.tick_memory(setup)?);

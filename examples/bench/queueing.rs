@@ -22,12 +22,8 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
     let (count, floor) = (Counter::default(), room.join("floor.db"));
     let mut contenders = vec![
         Contender::new("pressroom", || site.queue(&count.next())),
-        Contender::new("rusqlite, one durable row", || {
-            time(bare(&setup.insert).arg(&floor).arg(count.next()), &[0])
-        }),
-        Contender::new("C, 4 KiB and fdatasync", || {
-            time(bare(setup.floor("fdatasync")).arg(room.join("page")), &[0])
-        }),
+        Contender::new("rusqlite, one durable row", || time(bare(&setup.insert).arg(&floor).arg(count.next()), &[0])),
+        Contender::new("C, 4 KiB and fdatasync", || time(bare(setup.floor("fdatasync")).arg(room.join("page")), &[0])),
     ];
     contenders.extend(peers.iter().map(|peer| Contender::new(peer.name(), || time(&mut peer.add(&["true"]), &[0]))));
     each(&peers, |peer| peer.hold());

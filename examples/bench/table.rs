@@ -26,9 +26,8 @@ pub fn render(groups: &[Group]) -> String {
 }
 
 fn row(group: &Group, line: &Line) -> [String; 7] {
-    let (name, figure) = line.other.clone().map_or((String::new(), String::new()), |(name, sample)| {
-        (name, figure(&sample, group.unit))
-    });
+    let (name, figure) =
+        line.other.clone().map_or((String::new(), String::new()), |(name, sample)| (name, figure(&sample, group.unit)));
     [
         group.what.clone(),
         self::figure(&group.ours, group.unit),

@@ -2,8 +2,11 @@
 
 use rusqlite::params;
 
-use super::{Result, Tx, View, rows};
-use crate::model::{clock::Stamp, job::Job, status::Status};
+use super::{
+    Result, Tx, View,
+    rows::{self, Count},
+};
+use crate::model::{attempt::Attempt, clock::Stamp, job::Job, status::Status};
 
 /// One whose source has been started already, which never are many, goes with that source or not at all.
 pub(super) const OVERDUE: &str = "
@@ -41,6 +44,15 @@ pub(super) const TRIM_OK_LOGS: &str = "
      WHERE rowid IN (SELECT rowid FROM attempt WHERE result = 'ok' AND log = 1 AND ended < ? ORDER BY ended LIMIT ?)
     RETURNING id";
 
+const HAS_NEWS: &str = "SELECT EXISTS (SELECT 1 FROM news)";
+
+const NEWS_COUNT: &str = "SELECT count(*) FROM news";
+
+const NEWS: &str = "
+    SELECT attempt.* FROM news JOIN attempt ON attempt.id = news.attempt ORDER BY news.attempt LIMIT ?";
+
+const FORGET_NEWS: &str = "DELETE FROM news";
+
 const ADD_SAMPLE: &str = "
     INSERT OR REPLACE INTO sample (at, queue, queued, started)
     SELECT ?, name, queued, (SELECT count(*) FROM job WHERE status = 1 AND job.queue = name) FROM queue";
@@ -74,6 +86,11 @@ impl View<'_> {
     pub fn unreported(&self, limit: u32) -> Result<Vec<Job>> {
         self.all(UNREPORTED, params![limit], rows::job)
     }
+
+    /// Whether something was made since the news were last taken or forgotten.
+    pub fn has_news(&self) -> Result<bool> {
+        Ok(self.one(HAS_NEWS, [], |row| row.get(0))?.unwrap_or(false))
+    }
 }
 
 impl Tx<'_> {
@@ -84,6 +101,19 @@ impl Tx<'_> {
 
     pub fn set_reported(&self, ids: &[i64]) -> Result<()> {
         ids.iter().try_for_each(|id| self.change(SET_REPORTED, params![id]).map(drop))
+    }
+
+    /// The first `limit` attempts that succeeded since the last call, and how many there are in all.
+    pub fn take_news(&self, limit: u32) -> Result<(Vec<Attempt>, u64)> {
+        let count = self.one(NEWS_COUNT, [], |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0);
+        let news = self.all(NEWS, params![limit], rows::attempt)?;
+        self.forget_news()?;
+        Ok((news, count))
+    }
+
+    /// For sites where nobody wants to hear of successes.
+    pub fn forget_news(&self) -> Result<()> {
+        self.change(FORGET_NEWS, []).map(drop)
     }
 
     /// Deletes the oldest attempts that ended before `before`; their logs are the caller's to delete.

@@ -13,8 +13,20 @@ pub fn fill(site: &Site, count: u32) -> Result<()> {
     let conn = site.database()?;
     // A crash in here costs nobody anything.
     conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN")?;
-    copy(&conn, "job", "id", &[("filename", "'book/q' || n || '.bin'"), ("params", "json_object('title', 'q' || n)")], count)?;
-    copy(&conn, "attempt", "", &[("id", "printf('%026d', n)"), ("job", "n + 10"), ("filename", "'book/h' || n || '.bin'")], count)?;
+    copy(
+        &conn,
+        "job",
+        "id",
+        &[("filename", "'book/q' || n || '.bin'"), ("params", "json_object('title', 'q' || n)")],
+        count,
+    )?;
+    copy(
+        &conn,
+        "attempt",
+        "",
+        &[("id", "printf('%026d', n)"), ("job", "n + 10"), ("filename", "'book/h' || n || '.bin'")],
+        count,
+    )?;
     conn.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")?;
     time(&mut site.command(&["status"]), &[0, 1, 2]).map(drop)
 }

@@ -9,6 +9,7 @@ mod dry;
 mod expire;
 mod launch;
 mod linger;
+mod messenger;
 mod notify;
 mod prune;
 mod reap;
@@ -120,6 +121,7 @@ impl<'a> Round<'a> {
         point::at("tick-before-claim");
         self.step("claim", claim::fill_seats);
         self.step("report", report::failures);
+        self.step("report", report::successes);
         point::at("tick-before-mark");
         self.step("sample", sample::take);
         self.step("mark", clock::mark);
