@@ -130,6 +130,12 @@ BEGIN
     DELETE FROM client WHERE queue = OLD.queue AND client = OLD.client AND pending = 0;
 END;
 
+-- A job must not wait for a source that nobody makes any more (dropped, cancelled, deleted by hand): it is woken, and
+-- at its claim the source is queued anew, or the job fails with the reason.
+CREATE TRIGGER job_deleted_source AFTER DELETE ON job BEGIN
+    UPDATE job SET waits = 1 WHERE source = OLD.filename AND status = 0 AND waits = 2;
+END;
+
 -- One row for each run of an exporter, kept for history.keep when the job is long gone.
 CREATE TABLE attempt (
     id            TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 26), -- a ULID, also the name of its work directory and log

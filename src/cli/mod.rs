@@ -76,7 +76,8 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 ready, 75 queued or started, 70 failed, 66 absent, 69 unavailable or limited, \
-65 bad value, 64 wrong usage or unknown exporter, 78 configuration, 74 I/O.")]
+65 bad value, 64 wrong usage or unknown exporter, 78 configuration, 74 I/O.\n\n\
+`pressroom request --cgi` answers one request of a web server instead; see docs/web.md.")]
 pub struct RequestArgs {
     /// The exporter, as in [exporter.NAME]
     pub exporter: OsString,

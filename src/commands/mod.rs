@@ -13,4 +13,4 @@ pub mod tick;
 pub mod trial;
 pub mod usage;
 mod words;
-mod world;
+pub mod world;

@@ -8,14 +8,20 @@ use super::{
 };
 use crate::model::{clock::Stamp, job::Job, status::Status};
 
+/// One whose source has been started already, which never are many, goes with that source or not at all.
 pub(super) const OVERDUE: &str = "
-    SELECT * FROM job WHERE exporter = ? AND status = 0 AND queued_since < ? ORDER BY queued_since LIMIT ?";
+    SELECT * FROM job
+     WHERE exporter = ?1 AND status = 0 AND queued_since < ?2
+       AND NOT (waits = 2 AND EXISTS (SELECT 1 FROM job AS made
+                                       WHERE made.filename = job.source AND made.status <= 1 AND made.attempts > 0))
+     ORDER BY queued_since LIMIT ?3";
 
 /// Of those queued before, which the index finds, the abandoned ones go at once; the rest, which is passed over each
-/// time, is as few as the people who wait at a page.
+/// time, is as few as the people who wait at a page. A source is not asked for itself while something waits for it.
 pub(super) const ABANDONED: &str = "
     SELECT * FROM job
      WHERE exporter = ?1 AND status = 0 AND queued_since < ?2 AND last_asked < ?2
+       AND NOT EXISTS (SELECT 1 FROM job AS derived WHERE derived.source = job.filename AND derived.status = 0)
      ORDER BY queued_since LIMIT ?3";
 
 pub(super) const OLD_FAILURES: &str = "

@@ -247,8 +247,19 @@ impl Done {
 
 /// Waits until it holds; a minute at most.
 #[track_caller]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+pub fn wait_until(what: &str, holds: impl FnMut() -> bool) {
+    wait(what, PATIENCE, holds);
+}
+
+/// The same for what only cron's next minute brings; three minutes at most.
+#[track_caller]
+pub fn wait_long_until(what: &str, holds: impl FnMut() -> bool) {
+    wait(what, PATIENCE * 3, holds);
+}
+
+#[track_caller]
+fn wait(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < end, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));

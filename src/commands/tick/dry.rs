@@ -1,6 +1,6 @@
 //! `tick --dry-run`: what a real round would do, in its order. It takes no lock that matters and writes nothing at all.
 
-use super::{Round, expire, prune, reap, schedule, seats::Seats};
+use super::{Round, expire, prune, reap, rehome, schedule, seats::Seats};
 use crate::{
     commands::world::World,
     config::{
@@ -20,6 +20,7 @@ pub fn run(world: &World) -> Result<(), Failure> {
     round.calm = super::clock::jumped(&round)?;
     let dead = reaped(&round)?;
     let dropped = pruned(&round)?;
+    rehomed(&round)?;
     scheduled(&round)?;
     claimed(&round, &dead, dropped)?;
     Ok(())
@@ -75,6 +76,13 @@ fn scheduled(round: &Round) -> anyhow::Result<()> {
         let next = schedule::next(&round.store.view(), schedule, round.now)?;
         let when = if next <= round.now { "due now".to_owned() } else { format!("next at {}", next.rfc3339()) };
         println!("schedule {} ({}): {when}", schedule.name, schedule.exporter);
+    }
+    Ok(())
+}
+
+fn rehomed(round: &Round) -> anyhow::Result<()> {
+    for queue in rehome::homeless(&round.store.view(), round.world)? {
+        println!("move the jobs of queue {queue}: it is no longer configured");
     }
     Ok(())
 }

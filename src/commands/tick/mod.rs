@@ -12,6 +12,7 @@ mod linger;
 mod notify;
 mod prune;
 mod reap;
+mod rehome;
 mod report;
 mod root;
 mod schedule;
@@ -83,13 +84,24 @@ pub struct Round<'a> {
     /// Something holds jobs back that ends without a ring: look again then.
     look_again: Option<Duration>,
     problems: Vec<String>,
+    /// There was a problem, which an immediate next round would only meet again.
+    troubled: bool,
     children: Vec<Child>,
 }
 
 impl<'a> Round<'a> {
     pub fn new(world: &'a World, store: &'a mut Store) -> Self {
-        let (problems, children) = (Vec::new(), Vec::new());
-        Self { world, store, now: Stamp::now(), calm: false, light: false, look_again: None, problems, children }
+        Self {
+            world,
+            store,
+            now: Stamp::now(),
+            calm: false,
+            light: false,
+            look_again: None,
+            problems: Vec::new(),
+            troubled: false,
+            children: Vec::new(),
+        }
     }
 
     /// Every step, whatever becomes of the ones before it.
@@ -101,6 +113,7 @@ impl<'a> Round<'a> {
             self.step("prune", prune::files);
             self.step("expire", expire::rows);
             self.step("sweep", sweep::all);
+            self.step("rehome", rehome::jobs);
         }
         self.step("schedule", schedule::due);
         point::at("tick-before-claim");
@@ -120,6 +133,7 @@ impl<'a> Round<'a> {
     }
 
     fn problem(&mut self, sentence: String) {
+        self.troubled = true;
         self.problems.push(sentence);
     }
 

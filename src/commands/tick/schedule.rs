@@ -71,10 +71,11 @@ fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<()> {
         tracing::info!(filename, reason = refusal.reason, "a due schedule was refused");
         return Ok(());
     }
-    match enqueue(world, tx, ask, old.as_ref(), now)? {
-        Placed::Job(_) => Ok(()),
-        Placed::Refused(answer) => anyhow::bail!(answer.reason.unwrap_or_default()),
+    if let Placed::Refused(answer) = enqueue(world, tx, ask, old.as_ref(), now)? {
+        let reason = answer.reason.or(answer.message);
+        tracing::info!(filename, reason, "a due schedule was refused, as its source cannot be made");
     }
+    Ok(())
 }
 
 fn is_pending(job: &Job) -> bool {
