@@ -2,10 +2,7 @@
 
 use rusqlite::params;
 
-use super::{
-    Result, Tx, View,
-    rows::{self, Count},
-};
+use super::{Result, Tx, View, rows};
 use crate::model::{clock::Stamp, job::Job, status::Status};
 
 /// One whose source has been started already, which never are many, goes with that source or not at all.
@@ -30,13 +27,9 @@ pub(super) const OLD_FAILURES: &str = "
 pub(super) const UNREPORTED: &str = "
     SELECT * FROM job WHERE status >= 2 AND reported = 0 ORDER BY id LIMIT ?";
 
-pub(super) const UNREPORTED_COUNT: &str = "SELECT count(*) FROM job WHERE status >= 2 AND reported = 0";
-
 const DELETE: &str = "DELETE FROM job WHERE id = ? AND status = ?";
 
 const SET_REPORTED: &str = "UPDATE job SET reported = 1 WHERE id = ? AND status >= 2";
-
-pub(super) const SET_ALL_REPORTED: &str = "UPDATE job SET reported = 1 WHERE status >= 2 AND reported = 0";
 
 pub(super) const TRIM_ATTEMPTS: &str = "
     DELETE FROM attempt
@@ -74,11 +67,6 @@ impl View<'_> {
     pub fn unreported(&self, limit: u32) -> Result<Vec<Job>> {
         self.all(UNREPORTED, params![limit], rows::job)
     }
-
-    /// How many there are of those.
-    pub fn unreported_count(&self) -> Result<u64> {
-        Ok(self.one(UNREPORTED_COUNT, [], |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0))
-    }
 }
 
 impl Tx<'_> {
@@ -89,11 +77,6 @@ impl Tx<'_> {
 
     pub fn set_reported(&self, ids: &[i64]) -> Result<()> {
         ids.iter().try_for_each(|id| self.change(SET_REPORTED, params![id]).map(drop))
-    }
-
-    /// Whatever failed so far counts as reported.
-    pub fn set_all_reported(&self) -> Result<()> {
-        self.change(SET_ALL_REPORTED, []).map(drop)
     }
 
     /// Deletes the oldest attempts that ended before `before`; their logs are the caller's to delete.

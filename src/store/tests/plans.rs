@@ -54,8 +54,6 @@ fn every_hot_statement_uses_its_index() {
         (keeping::ABANDONED, "SEARCH job USING INDEX job_queued (exporter=? AND queued_since<?)"),
         (keeping::OLD_FAILURES, "SEARCH job USING INDEX job_failed (exporter=? AND failed<?)"),
         (keeping::UNREPORTED, "SEARCH job USING INDEX job_unreported (reported=?)"),
-        (keeping::UNREPORTED_COUNT, "SEARCH job USING INDEX job_unreported (reported=?)"),
-        (keeping::SET_ALL_REPORTED, "USING INDEX job_unreported"),
         (keeping::TRIM_ATTEMPTS, "SEARCH attempt USING COVERING INDEX attempt_ended (ended<?)"),
         (keeping::TRIM_OK_LOGS, "SEARCH attempt USING COVERING INDEX attempt_log (ended<?)"),
         (healing::AHEAD, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
