@@ -60,11 +60,11 @@ fn requests_that_come_while_a_job_is_made_and_published_make_it_once() {
 fn a_crowd_leaves_the_log_beside_the_database_and_tick_copies_it_back() {
     let site = Site::new().create();
     at_once((0..30).map(|number| site.command(&request(&format!("book{number}")))));
-    let size = |name: &str| fs::metadata(site.path(name)).unwrap().len();
-    assert!(size("s/queue/pressroom.db-wal") > 0, "the log was copied back and removed by a request");
-    let before = size("s/queue/pressroom.db");
+    let bytes = |name: &str| fs::metadata(site.path(name)).unwrap().len();
+    assert!(bytes("s/queue/pressroom.db-wal") > 0, "the log was copied back and removed by a request");
+    let before = bytes("s/queue/pressroom.db");
     site.brief_tick().exits(0);
-    assert!(size("s/queue/pressroom.db") >= before);
+    assert!(bytes("s/queue/pressroom.db") >= before);
     crate::together::wait_for_runs(&site);
     // With the log copied back, the file alone tells everything that the tick had seen.
     fs::copy(site.path("s/queue/pressroom.db"), site.path("alone.db")).unwrap();

@@ -80,7 +80,7 @@ fn busy_site() -> Site {
     site.ask("Lost").exits(75);
     site.run_at("run-started=kill", &TICK).exits(0);
     let file = fs::File::open(site.cached("epub/Old.epub")).unwrap();
-    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900)).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_mins(15)).unwrap();
     for title in ["Overdue", "Again", "Emma", "Nana"] {
         site.ask(title).exits(75);
     }

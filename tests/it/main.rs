@@ -13,6 +13,7 @@ mod crowd;
 mod derived;
 mod dry;
 mod full_disk;
+mod invariants;
 mod jobs;
 mod kills;
 mod outside;
