@@ -16,9 +16,6 @@ use std::{
 const DEADLINE: Duration = Duration::from_secs(10);
 const SHORTEST_US: u64 = 200;
 const LONGEST_US: u64 = 40_000;
-/// After so long a process is one of the oldest that wait, and this is its bound.
-const OLD: Duration = Duration::from_secs(4);
-const OLDEST_US: u64 = 5_000;
 
 thread_local! {
     static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -51,11 +48,10 @@ pub(super) fn wait(round: i32) -> bool {
 }
 
 /// Somewhere between the shortest wait and a bound that grows with the time spent waiting: who has waited for long is
-/// one of many, and hundreds that ask every few milliseconds keep the processor from the one that holds the lock. The
-/// oldest ask often again, so that the newest do not always come before them.
+/// one of many, and hundreds that ask every few milliseconds keep the processor from the one that holds the lock.
 fn pause(waited: Duration, dice: u64) -> Duration {
     let grown = 1000 + u64::try_from(waited.as_micros()).unwrap_or(u64::MAX) / 20;
-    let bound = grown.min(if waited < OLD { LONGEST_US } else { OLDEST_US });
+    let bound = grown.min(LONGEST_US);
     Duration::from_micros(SHORTEST_US + dice % (bound - SHORTEST_US))
 }
 
@@ -65,7 +61,8 @@ mod tests {
 
     #[test]
     fn waits_are_short_and_differ() {
-        let waits: Vec<_> = (0..200).map(|round| pause(OLD * round / 100, u64::from(round) * 7919)).collect();
+        let waits: Vec<_> =
+            (0..200).map(|round| pause(Duration::from_millis(10) * round, u64::from(round) * 7919)).collect();
         let bounds = Duration::from_micros(SHORTEST_US)..Duration::from_micros(LONGEST_US);
         assert!(waits.iter().all(|wait| bounds.contains(wait)));
         assert!(waits.windows(2).any(|pair| pair[0] != pair[1]));
