@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     site::{Done, Site, wait_until},
-    together::TICK,
+    together::{TICK, copy_program},
 };
 
 const DRY: [&str; 3] = ["tick", "--dry-run", "--allow-root"];
@@ -190,7 +190,7 @@ fn it_works_for_a_user_without_any_right_to_write() {
     let expected = dry(&site).out();
     fs::set_permissions(site.dir(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = site.path("pressroom");
-    fs::copy(env!("CARGO_BIN_EXE_pressroom"), &program).unwrap();
+    copy_program(&program);
     let mut all = BTreeMap::new();
     listing(&site.path("s"), &mut all);
     for path in all.keys().chain([&site.path("s")]) {
