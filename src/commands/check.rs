@@ -26,7 +26,8 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     if !problems.is_empty() {
         return Err(Failure::code(Exit::Config));
     }
-    println!("ok: {} with {} exporters", world.config.file.display(), world.config.exporters.len());
+    let (file, exporters) = (world.config.file.display(), world.config.exporters.len());
+    println!("ok: {file} with {exporters} exporters, SQLite {}", Store::sqlite_version());
     Ok(())
 }
 

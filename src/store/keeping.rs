@@ -45,9 +45,16 @@ const ADD_SAMPLE: &str = "
     INSERT OR REPLACE INTO sample (at, queue, queued, started)
     SELECT ?, name, queued, (SELECT count(*) FROM job WHERE status = 1 AND job.queue = name) FROM queue";
 
+const LAST_SAMPLE: &str = "SELECT max(at) FROM sample";
+
 const TRIM_SAMPLES: &str = "DELETE FROM sample WHERE at < ?";
 
 impl View<'_> {
+    /// When the queues were sampled last.
+    pub fn last_sample(&self) -> Result<Option<Stamp>> {
+        Ok(self.one(LAST_SAMPLE, [], |row| row.get(0))?.flatten())
+    }
+
     /// Jobs of an exporter that are queued, and could have been started, since before `before`.
     pub fn overdue_queued(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
         self.all(OVERDUE, params![exporter, before, limit], rows::job)

@@ -15,6 +15,7 @@ mod reap;
 mod rehome;
 mod report;
 mod root;
+mod sample;
 mod schedule;
 pub mod seats;
 mod signals;
@@ -120,6 +121,7 @@ impl<'a> Round<'a> {
         self.step("claim", claim::fill_seats);
         self.step("report", report::failures);
         point::at("tick-before-mark");
+        self.step("sample", sample::take);
         self.step("mark", clock::mark);
         point::at("tick-before-checkpoint");
         self.step("checkpoint", |round| Ok(round.store.checkpoint()?));

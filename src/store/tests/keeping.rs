@@ -65,7 +65,7 @@ fn failures_are_reported_once() {
     assert_eq!(names(&found), ["a", "b"]);
     base.tx(|tx| tx.set_reported(&[found[0].id]));
     assert_eq!(names(&base.store.view().unreported(9).unwrap()), ["b", "c"]);
-    let rest: Vec<_> = base.store.view().unreported(9).unwrap().iter().map(|job| job.id).collect();
+    let rest: Vec<i64> = base.store.view().unreported(9).unwrap().iter().map(|job| job.id).collect();
     base.tx(|tx| tx.set_reported(&rest));
     assert!(base.store.view().unreported(9).unwrap().is_empty());
 
