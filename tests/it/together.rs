@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
@@ -131,4 +131,12 @@ pub const TICK: [&str; 3] = ["tick", "--allow-root", "--wait"];
 #[track_caller]
 pub fn wait_for_runs(site: &Site) {
     wait_until("no job is started", || site.count("SELECT count(*) FROM job WHERE status = 1") == 0);
+}
+
+/// A copy of the program where every user can reach it. Made by a process of its own: a child that another test starts
+/// just then would hold a file that is being written, and the kernel executes no such file.
+#[track_caller]
+pub fn copy_program(to: &Path) {
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_pressroom")).arg(to).status().expect("cp");
+    assert!(copied.success(), "cannot copy the program to {}", to.display());
 }
