@@ -29,6 +29,7 @@ mod site;
 mod status;
 mod ticks;
 mod together;
+mod upgrade;
 mod users;
 mod waiting;
 mod web;
