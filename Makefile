@@ -4,6 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 CARGO ?= cargo
 INSTALL ?= install
+TORTURE ?= 600
 
 bindir = $(DESTDIR)$(PREFIX)/bin
 libexecdir = $(DESTDIR)$(PREFIX)/libexec/pressroom
@@ -22,15 +23,15 @@ BINARY ?= $(TARGET_DIR)/$(TARGET)/release/pressroom
 COMPLETIONS ?= $(TARGET_DIR)/completions
 PACKAGES ?= $(TARGET_DIR)
 
-# What the ready exporters consist of: programs and the two files that they read.
-EXPORTERS = bin/export-pandoc bin/export-calibre bin/export-thumbnail
+# The CGI program, and what the ready exporters consist of: programs and the two files that they read.
+EXPORTERS = bin/pressroom.cgi bin/export-pandoc bin/export-calibre bin/export-thumbnail
 EXPORTER_PARTS = bin/exporter.sh bin/export-pandoc.lua
 PAGES1 = $(wildcard docs/man/*.1)
 PAGES5 = $(wildcard docs/man/*.5)
 TEXTS = README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE crontab.example docs/*.md
 
 .DEFAULT_GOAL := help
-.PHONY: help build static completions demo check test deb install install-files uninstall
+.PHONY: help build static completions demo check test torture deb install install-files uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -55,6 +56,9 @@ check: ## format, lints, shell scripts, man pages, licences
 
 test: ## build and run all tests, and name those that were skipped
 	@tests/run.sh
+
+torture: ## kill runs and ticks at random moments, for ten minutes or TORTURE=seconds
+	PRESSROOM_TORTURE=$(TORTURE) $(CARGO) test --locked --test it torture -- --nocapture
 
 install: build completions ## into $(DESTDIR)$(PREFIX)
 	@$(MAKE) --no-print-directory install-files

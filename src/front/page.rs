@@ -100,9 +100,8 @@ fn message<'a>(words: &'a Words, answer: &'a Answer) -> &'a str {
     match (answer.state, &answer.message, &answer.reason) {
         (State::Queued, _, Some(_)) => words.text("phrases", "idle"),
         (_, Some(message), _) => words.sentence(message),
-        (State::Unknown | State::Absent, _, _) => "",
+        (State::Unknown | State::Absent, ..) | (_, None, None) => "",
         (_, None, Some(reason)) => words.sentence(reason),
-        (_, None, None) => "",
     }
 }
 

@@ -318,6 +318,21 @@ fn too_many_from_one_client_are_limited() {
 }
 
 #[test]
+fn a_refusal_tells_when_there_will_probably_be_room() {
+    let site = site().more("[queue.default]\nmax_running = 4\nmax_per_client = 2\nmax_queued = 5\n").create();
+    site.ask("Emma");
+    site.tick();
+    site.database().execute("UPDATE attempt SET duration = 120000", []).unwrap();
+    for (title, client) in [("A", "a"), ("B", "a"), ("C", "b"), ("D", "c")] {
+        get(&site, &format!("title={title}"), &[("REMOTE_USER", client)]).is(202);
+    }
+    // Four jobs of two minutes on four seats, two of them the client's.
+    assert_eq!(get(&site, "title=E", &[("REMOTE_USER", "a")]).is(429).retry_after(), 60);
+    get(&site, "title=E", &[("REMOTE_USER", "d")]).is(202);
+    assert_eq!(get(&site, "title=F", &[("REMOTE_USER", "d")]).is(503).retry_after(), 30);
+}
+
+#[test]
 fn the_client_is_the_variable_that_is_configured() {
     let site = site().more("[http]\nclient = \"HTTP_X_REAL_IP\"\n[queue.default]\nmax_per_client = 1\n").create();
     get(&site, "title=A", &[("HTTP_X_REAL_IP", "203.0.113.1")]).is(202);
@@ -454,6 +469,17 @@ fn words_of_the_server_and_a_proxy_header_are_ignored() {
     let mut command = cgi(&site, "GET", "/epub", "title=Emma");
     reply(command.args(["--help", "tick", "--config=/nowhere"]).env("HTTP_PROXY", "http://evil.example:1/")).is(202);
     site.run(&["request", "--cgi"]).exits(64).warns("REQUEST_METHOD");
+}
+
+#[test]
+fn the_script_for_servers_hands_on_the_request_and_nothing_else() {
+    let site = site().create();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/bin/pressroom.cgi");
+    let mut command = std::process::Command::new(script);
+    command.args(["tick", "--help"]).env_clear().env("PRESSROOM_CONFIG", site.config());
+    command.env("PRESSROOM", env!("CARGO_BIN_EXE_pressroom")).env("REQUEST_METHOD", "GET").env("PATH_INFO", "/epub");
+    reply(command.env("QUERY_STRING", "title=Emma")).is(202);
+    assert_eq!(jobs(&site), 1);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod files;
 mod heal;
 mod keeping;
 mod listing;
+mod many;
 mod migrating;
 mod order;
 mod plans;
