@@ -73,6 +73,7 @@ mod timeouts;
 mod together;
 mod torture;
 mod trial;
+mod upgrade;
 mod users;
 mod waiting;
 mod web;
