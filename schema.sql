@@ -71,6 +71,9 @@ CREATE INDEX job_started ON job (queue, exporter) WHERE status = 1;
 -- Failures to forget: WHERE exporter = ? AND status >= 2 AND failed < ?
 CREATE INDEX job_failed ON job (exporter, failed, status) WHERE status >= 2;
 
+-- How many have failed in which queue: WHERE status >= 2 GROUP BY queue, status
+CREATE INDEX job_failed_in ON job (queue, status) WHERE status >= 2;
+
 -- Failures to report: WHERE status >= 2 AND reported = 0 ORDER BY id
 CREATE INDEX job_unreported ON job (reported) WHERE status >= 2 AND reported = 0;
 
@@ -127,6 +130,12 @@ BEGIN
     DELETE FROM client WHERE queue = OLD.queue AND client = OLD.client AND pending = 0;
 END;
 
+-- A job must not wait for a source that nobody makes any more (dropped, cancelled, deleted by hand): it is woken, and
+-- at its claim the source is queued anew, or the job fails with the reason.
+CREATE TRIGGER job_deleted_source AFTER DELETE ON job BEGIN
+    UPDATE job SET waits = 1 WHERE source = OLD.filename AND status = 0 AND waits = 2;
+END;
+
 -- One row for each run of an exporter, kept for history.keep when the job is long gone.
 CREATE TABLE attempt (
     id            TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 26), -- a ULID, also the name of its work directory and log
@@ -181,6 +190,38 @@ CREATE INDEX attempt_log ON attempt (ended) WHERE result = 'ok' AND log = 1;
 CREATE TABLE news (
     attempt       TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
+
+-- How often each exporter's attempts ended in which way, how long they ran, and how long jobs waited for their first
+-- one: counted from the beginning, as monitoring wants it, while old attempts are forgotten.
+CREATE TABLE tally (
+    exporter      TEXT NOT NULL,
+    measure       TEXT NOT NULL CHECK (measure IN ('wait', 'run')),
+    result        TEXT NOT NULL,
+    bound         INTEGER NOT NULL,                  -- it took at most so long, and longer than the bound before; 0: longer
+                                                     -- than every bound
+    count         INTEGER NOT NULL,
+    total         INTEGER NOT NULL,                  -- milliseconds, of all of them together
+    PRIMARY KEY (exporter, measure, result, bound)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER attempt_ended_run AFTER UPDATE OF ended ON attempt WHEN OLD.ended IS NULL AND NEW.ended IS NOT NULL BEGIN
+    INSERT INTO tally (exporter, measure, result, bound, count, total)
+    SELECT NEW.exporter, 'run', NEW.result, coalesce(min(column1), 0), 1, NEW.duration
+      FROM (VALUES (100), (500), (1000), (2500), (5000), (10000), (30000), (60000), (120000), (300000), (600000),
+                   (1800000), (3600000), (10800000))
+     WHERE column1 >= NEW.duration
+        ON CONFLICT DO UPDATE SET count = count + 1, total = total + excluded.total;
+END;
+CREATE TRIGGER attempt_ended_wait AFTER UPDATE OF ended ON attempt
+    WHEN OLD.ended IS NULL AND NEW.ended IS NOT NULL AND NEW.number = 1
+BEGIN
+    INSERT INTO tally (exporter, measure, result, bound, count, total)
+    SELECT NEW.exporter, 'wait', NEW.result, coalesce(min(column1), 0), 1, max(NEW.started - NEW.submitted, 0)
+      FROM (VALUES (100), (500), (1000), (2500), (5000), (10000), (30000), (60000), (120000), (300000), (600000),
+                   (1800000), (3600000), (10800000))
+     WHERE column1 >= NEW.started - NEW.submitted
+        ON CONFLICT DO UPDATE SET count = count + 1, total = total + excluded.total;
+END;
 
 -- When a schedule came due last, and when it will next. What it queues is in the configuration.
 CREATE TABLE schedule (

@@ -5,13 +5,14 @@ mod cli;
 mod commands;
 mod config;
 mod exit;
+mod front;
 mod logging;
 mod model;
 mod process;
 mod site;
 mod store;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
 use clap::Parser;
 
@@ -35,6 +36,26 @@ fn main() -> ExitCode {
 }
 
 fn start() -> Result<(), Failure> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    match front::words_before(&words) {
+        Some(before) => serve(before),
+        None => run(),
+    }
+}
+
+/// The options before `request --cgi` count; whatever a web server put behind it does not.
+fn serve(before: &[OsString]) -> Result<(), Failure> {
+    let words = before.iter().cloned().chain(["request", "-"].map(OsString::from));
+    match Cli::try_parse_from(words) {
+        Ok(cli) => {
+            logging::start(&cli.global);
+            front::serve(&cli.global)
+        }
+        Err(error) => commands::usage::answer(&error),
+    }
+}
+
+fn run() -> Result<(), Failure> {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return commands::usage::answer(&error),
@@ -47,5 +68,8 @@ fn start() -> Result<(), Failure> {
         Command::Run(args) => commands::run::run(global, args),
         Command::Try(args) => commands::trial::run(global, args),
         Command::Check(args) => commands::check::run(global, args),
+        Command::Jobs(args) => commands::jobs::run(global, args),
+        Command::Queues(args) => commands::queues::run(global, args),
+        Command::Status(args) => commands::status::run(global, args),
     }
 }

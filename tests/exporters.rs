@@ -47,9 +47,9 @@ fn pandoc_flattens_what_an_epub_cannot_hold() {
         return;
     }
     let work = Work::new();
-    let text = "# A\n\n## \u{a0}\n\n[gone](other.md) [bad](<https://a b>) ![no](no.png) <br> <b>open\n\n<div align=x>\n\n\
+    let markdown = "# A\n\n## \u{a0}\n\n[gone](other.md) [bad](<https://a b>) ![no](no.png) <br> <b>open\n\n<div align=x>\n\n\
                 # A {#a}\n\n![far](http://192.0.2.1/x.png)\n\n<table><tr><td width=5%>x</table>\n";
-    fs::write(work.path("in.md"), text).unwrap();
+    fs::write(work.path("in.md"), markdown).unwrap();
     assert_exits(&work.run(&exporter("export-pandoc"), "out.epub", &["--title=T".into(), work.path("in.md")]), 0);
     assert_valid_epub(test, &work.path("out.epub"));
 }

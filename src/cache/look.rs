@@ -13,7 +13,7 @@ use super::{Cache, Entry, prune::made};
 use crate::model::clock::Stamp;
 
 /// A finished file as it was when somebody looked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
     pub path: PathBuf,
     /// Bytes.

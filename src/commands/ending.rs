@@ -5,6 +5,7 @@ use crate::{
     model::{
         attempt::{Claim, Record},
         clock::Stamp,
+        job::Job,
         limits::Limits,
         retry::{self, Rules},
         status::Outcome,
@@ -27,6 +28,7 @@ impl<'a> Ended<'a> {
     /// Closes it in one transaction. `false`: somebody else ended it; touch nothing more (invariant 3).
     pub fn close(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
         let Self { claim, record, .. } = self;
+        let waiting = tx.waiting_for(&claim.filename)?; // before the row goes, which wakes them
         let ours = match record.outcome {
             Outcome::Ok => tx.finish_ok(claim, record)?,
             Outcome::Cancelled => tx.finish_cancelled(claim, record)?,
@@ -34,7 +36,7 @@ impl<'a> Ended<'a> {
             _ => self.close_failure(tx, config)?,
         };
         if ours {
-            self.tell_dependents(tx)?;
+            self.tell_dependents(tx, &waiting)?;
             let (job, attempt, filename) = (claim.job, &claim.attempt, &claim.filename);
             tracing::info!(job, attempt, filename, result = record.outcome.name(), "ended");
         }
@@ -89,7 +91,7 @@ impl<'a> Ended<'a> {
     }
 
     /// Jobs that wait for this file go on, or fail with it.
-    fn tell_dependents(&self, tx: &Tx) -> anyhow::Result<()> {
+    fn tell_dependents(&self, tx: &Tx, waiting: &[Job]) -> anyhow::Result<()> {
         let Self { claim, record, .. } = self;
         if record.outcome == Outcome::Ok {
             tx.source_ready(&claim.filename, record.ended)?;
@@ -99,12 +101,26 @@ impl<'a> Ended<'a> {
         if still_comes {
             return Ok(());
         }
-        let message = record.message.as_deref().unwrap_or("the file that it is made from could not be made");
-        for waiting in tx.waiting_for(&claim.filename)? {
-            tx.fail_queued(&waiting, record.outcome, Some(message), Stamp::now())?;
-        }
-        Ok(())
+        let plain = match record.outcome {
+            Outcome::Cancelled => "the file that it is made from was cancelled",
+            _ => "the file that it is made from could not be made",
+        };
+        fail_all(tx, waiting, record.outcome, record.message.as_deref().unwrap_or(plain))
     }
+}
+
+/// What waits for this source fails with it, and so does what waits for that. Call it before the source's row is
+/// deleted, which wakes them.
+pub fn fail_dependents(tx: &Tx, source: &str, outcome: Outcome, message: &str) -> anyhow::Result<()> {
+    fail_all(tx, &tx.waiting_for(source)?, outcome, message)
+}
+
+fn fail_all(tx: &Tx, waiting: &[Job], outcome: Outcome, message: &str) -> anyhow::Result<()> {
+    for job in waiting {
+        tx.fail_queued(job, outcome, Some(message), Stamp::now())?;
+        fail_dependents(tx, &job.filename, outcome, message)?;
+    }
+    Ok(())
 }
 
 fn rules(exporter: &Exporter) -> Rules<'_> {

@@ -2,9 +2,15 @@
 
 pub mod check;
 pub mod ending;
+pub mod jobs;
+mod paper;
+pub mod queues;
 pub mod request;
 pub mod run;
+mod safe;
+pub mod status;
 pub mod tick;
 pub mod trial;
 pub mod usage;
-mod world;
+mod words;
+pub mod world;

@@ -25,6 +25,12 @@ impl World {
         Ok(Self { config, site, cache })
     }
 
+    /// The database for a look: it is not changed. Where reading it alone does not do, as after a crash that left its
+    /// log without an index, it is opened as for writing.
+    pub fn view_store(&self) -> Result<Store, Failure> {
+        Store::open_readonly(&self.config.database).or_else(|_| self.open_store())
+    }
+
     /// The database, which only `check --create` makes.
     pub fn open_store(&self) -> Result<Store, Failure> {
         Store::open(&self.config.database).map_err(|error| Failure::from(anyhow::Error::from(error)))

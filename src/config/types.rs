@@ -1,10 +1,6 @@
 //! The checked configuration: what the rest of the program reads.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::model::{limits::Limits, status::Outcome};
 
@@ -26,13 +22,6 @@ pub struct Config {
     pub notify: Option<Notify>,
     pub status: StatusRules,
     pub history: HistoryRules,
-}
-
-impl Config {
-    /// The directory that relative commands and paths start from.
-    pub fn dir(&self) -> &Path {
-        self.file.parent().unwrap_or(Path::new("/"))
-    }
 }
 
 /// `[cache]`. An exporter has a copy of `ttl` and `stale` with its own values.

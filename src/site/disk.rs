@@ -37,6 +37,13 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(blocks.saturating_mul(disk.fragment_size()))
 }
 
+/// Files that can still be made at `path`. `None`: the file system does not count them.
+pub fn free_inodes(path: &Path) -> io::Result<Option<u64>> {
+    let disk = statvfs(path)?;
+    let free = if Uid::effective().is_root() { disk.files_free() } else { disk.files_available() };
+    Ok((disk.files() > 0).then_some(free))
+}
+
 /// Why a site cannot lie at `path`, a directory. `None`: it can.
 pub fn refusal(path: &Path) -> io::Result<Option<String>> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the numbers have 32 bits")]

@@ -2,8 +2,11 @@
 
 use rusqlite::params;
 
-use super::{Result, View, rows::Count};
-use crate::model::clock::Stamp;
+use super::{
+    Result, View,
+    rows::{self, Count},
+};
+use crate::model::{clock::Stamp, job::Job, status::Status};
 
 pub(super) const CLIENT_PENDING: &str = "SELECT pending FROM client WHERE queue = ? AND client = ?";
 
@@ -11,7 +14,8 @@ pub(super) const RUNNING_BY_QUEUE: &str = "SELECT queue, count(*) FROM job WHERE
 
 pub(super) const RUNNING_BY_EXPORTER: &str = "SELECT exporter, count(*) FROM job WHERE status = 1 GROUP BY exporter";
 
-pub(super) const FAILED_BY_EXPORTER: &str = "SELECT exporter, count(*) FROM job WHERE status >= 2 GROUP BY exporter";
+pub(super) const FAILED_BY_QUEUE: &str = "
+    SELECT queue, status, count(*) FROM job WHERE status >= 2 GROUP BY queue, status";
 
 /// From one name to the next through the indexes, without reading the rows between.
 pub(super) const EXPORTERS: &str = "
@@ -26,8 +30,8 @@ pub(super) const EXPORTERS: &str = "
         SELECT (SELECT min(exporter) FROM job WHERE status >= 2 AND exporter > name) FROM failed WHERE name IS NOT NULL)
     SELECT name FROM queued WHERE name IS NOT NULL UNION SELECT name FROM failed WHERE name IS NOT NULL";
 
-pub(super) const OLDEST_QUEUED: &str = "
-    SELECT queued_since FROM job WHERE exporter = ? AND status = 0 ORDER BY queued_since LIMIT 1";
+pub(super) const OLDEST_QUEUED_JOB: &str = "
+    SELECT * FROM job WHERE exporter = ? AND status = 0 ORDER BY queued_since LIMIT 1";
 
 impl View<'_> {
     /// How many queued and started jobs of this queue the client has asked for.
@@ -47,9 +51,9 @@ impl View<'_> {
         self.all(RUNNING_BY_EXPORTER, [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Failed jobs by exporter.
-    pub fn failed_by_exporter(&self) -> Result<Vec<(String, u64)>> {
-        self.all(FAILED_BY_EXPORTER, [], |row| Ok((row.get(0)?, row.get::<_, Count>(1)?.0)))
+    /// Failed jobs by queue and status.
+    pub fn failed_by_queue(&self) -> Result<Vec<(String, Status, u64)>> {
+        self.all(FAILED_BY_QUEUE, [], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Count>(2)?.0)))
     }
 
     /// Every exporter that has a queued or failed job, configured or not.
@@ -57,8 +61,8 @@ impl View<'_> {
         self.all(EXPORTERS, [], |row| row.get(0))
     }
 
-    /// Since when the longest waiting job of this exporter is queued and could have been started.
-    pub fn oldest_queued(&self, exporter: &str) -> Result<Option<Stamp>> {
-        self.one(OLDEST_QUEUED, params![exporter], |row| row.get(0))
+    /// The job of this exporter that is queued, and could have been started, for the longest time; and since when.
+    pub fn oldest_queued_job(&self, exporter: &str) -> Result<Option<(Job, Stamp)>> {
+        self.one(OLDEST_QUEUED_JOB, params![exporter], |row| Ok((rows::job(row)?, row.get("queued_since")?)))
     }
 }

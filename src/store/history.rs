@@ -32,9 +32,31 @@ pub(super) const OK_DURATIONS: &str = "
 pub(super) const OUTCOMES_SINCE: &str = "
     SELECT result, count(*) FROM attempt WHERE ended >= ? GROUP BY result ORDER BY result";
 
+const ATTEMPT_AT: &str = "SELECT * FROM attempt WHERE rowid = ?";
+
+/// From one name to the next along the index, without reading the attempts between.
+pub(super) const FILES_NAMED: &str = "
+    WITH RECURSIVE
+    named (name) AS (
+        SELECT min(filename) FROM attempt WHERE filename >= ?1 AND filename < ?1 || char(1114111)
+        UNION ALL
+        SELECT (SELECT min(filename) FROM attempt WHERE filename > name AND filename < ?1 || char(1114111))
+          FROM named WHERE name IS NOT NULL)
+    SELECT name FROM named WHERE name IS NOT NULL LIMIT ?2";
+
 impl View<'_> {
     pub fn attempt(&self, id: &str) -> Result<Option<Attempt>> {
         self.one(ATTEMPT, params![id], rows::attempt)
+    }
+
+    /// The attempt in this row, as [`View::attempt_rows`] gives it.
+    pub fn attempt_at(&self, row: i64) -> Result<Option<Attempt>> {
+        self.one(ATTEMPT_AT, params![row], rows::attempt)
+    }
+
+    /// Files that there were attempts at and whose names begin so, in order; at most `limit`.
+    pub fn files_named(&self, beginning: &str, limit: u32) -> Result<Vec<String>> {
+        self.all(FILES_NAMED, params![beginning, limit], |row| row.get(0))
     }
 
     /// The newest attempt that published this file.

@@ -8,14 +8,20 @@ use super::{
 };
 use crate::model::{attempt::Attempt, clock::Stamp, job::Job, status::Status};
 
+/// One whose source has been started already, which never are many, goes with that source or not at all.
 pub(super) const OVERDUE: &str = "
-    SELECT * FROM job WHERE exporter = ? AND status = 0 AND queued_since < ? ORDER BY queued_since LIMIT ?";
+    SELECT * FROM job
+     WHERE exporter = ?1 AND status = 0 AND queued_since < ?2
+       AND NOT (waits = 2 AND EXISTS (SELECT 1 FROM job AS made
+                                       WHERE made.filename = job.source AND made.status <= 1 AND made.attempts > 0))
+     ORDER BY queued_since LIMIT ?3";
 
 /// Of those queued before, which the index finds, the abandoned ones go at once; the rest, which is passed over each
-/// time, is as few as the people who wait at a page.
+/// time, is as few as the people who wait at a page. A source is not asked for itself while something waits for it.
 pub(super) const ABANDONED: &str = "
     SELECT * FROM job
      WHERE exporter = ?1 AND status = 0 AND queued_since < ?2 AND last_asked < ?2
+       AND NOT EXISTS (SELECT 1 FROM job AS derived WHERE derived.source = job.filename AND derived.status = 0)
      ORDER BY queued_since LIMIT ?3";
 
 pub(super) const OLD_FAILURES: &str = "
@@ -24,13 +30,9 @@ pub(super) const OLD_FAILURES: &str = "
 pub(super) const UNREPORTED: &str = "
     SELECT * FROM job WHERE status >= 2 AND reported = 0 ORDER BY id LIMIT ?";
 
-pub(super) const UNREPORTED_COUNT: &str = "SELECT count(*) FROM job WHERE status >= 2 AND reported = 0";
-
 const DELETE: &str = "DELETE FROM job WHERE id = ? AND status = ?";
 
 const SET_REPORTED: &str = "UPDATE job SET reported = 1 WHERE id = ? AND status >= 2";
-
-pub(super) const SET_ALL_REPORTED: &str = "UPDATE job SET reported = 1 WHERE status >= 2 AND reported = 0";
 
 pub(super) const TRIM_ATTEMPTS: &str = "
     DELETE FROM attempt
@@ -55,9 +57,16 @@ const ADD_SAMPLE: &str = "
     INSERT OR REPLACE INTO sample (at, queue, queued, started)
     SELECT ?, name, queued, (SELECT count(*) FROM job WHERE status = 1 AND job.queue = name) FROM queue";
 
+const LAST_SAMPLE: &str = "SELECT max(at) FROM sample";
+
 const TRIM_SAMPLES: &str = "DELETE FROM sample WHERE at < ?";
 
 impl View<'_> {
+    /// When the queues were sampled last.
+    pub fn last_sample(&self) -> Result<Option<Stamp>> {
+        Ok(self.one(LAST_SAMPLE, [], |row| row.get(0))?.flatten())
+    }
+
     /// Jobs of an exporter that are queued, and could have been started, since before `before`.
     pub fn overdue_queued(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
         self.all(OVERDUE, params![exporter, before, limit], rows::job)
@@ -78,11 +87,6 @@ impl View<'_> {
         self.all(UNREPORTED, params![limit], rows::job)
     }
 
-    /// How many there are of those.
-    pub fn unreported_count(&self) -> Result<u64> {
-        Ok(self.one(UNREPORTED_COUNT, [], |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0))
-    }
-
     /// Whether something was made since the news were last taken or forgotten.
     pub fn has_news(&self) -> Result<bool> {
         Ok(self.one(HAS_NEWS, [], |row| row.get(0))?.unwrap_or(false))
@@ -97,11 +101,6 @@ impl Tx<'_> {
 
     pub fn set_reported(&self, ids: &[i64]) -> Result<()> {
         ids.iter().try_for_each(|id| self.change(SET_REPORTED, params![id]).map(drop))
-    }
-
-    /// Whatever failed so far counts as reported.
-    pub fn set_all_reported(&self) -> Result<()> {
-        self.change(SET_ALL_REPORTED, []).map(drop)
     }
 
     /// The first `limit` attempts that succeeded since the last call, and how many there are in all.

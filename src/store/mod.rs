@@ -14,21 +14,26 @@ mod finishing;
 mod healing;
 mod history;
 mod keeping;
+mod listing;
 mod opening;
 mod queueing;
 mod rows;
 mod running;
 mod settings;
+mod tallies;
 mod upkeep;
 mod view;
+mod writer;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::StoreError;
 pub use finishing::Retry;
+pub use listing::{About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, LOOK_BACK};
 pub use queueing::NewJob;
 pub use settings::{Mode, QueueState, ScheduleState, TickMark};
+pub use tallies::{Measure, Tally};
 
 use std::ops::Deref;
 

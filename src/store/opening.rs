@@ -138,7 +138,7 @@ fn explain(path: &Path, error: rusqlite::Error) -> StoreError {
 }
 
 /// The name of a file that SQLite keeps beside the database.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()

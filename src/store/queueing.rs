@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use rusqlite::{named_params, params};
 
-use super::{Result, StoreError, Tx, rows};
+use super::{Result, StoreError, Tx, View, rows};
 use crate::model::{clock::Stamp, job::Job, status::Outcome};
 
 pub(super) const INSERT: &str = "
@@ -38,6 +38,17 @@ const DELAY: &str = "
            waits = CASE WHEN waits = 0 AND ?2 > ?3 THEN 1 ELSE waits END
      WHERE id = ?1 AND status = 0";
 
+const HASTEN: &str = "
+    UPDATE job
+       SET run_after = ?2, queued_since = max(?3, ?2), waits = CASE waits WHEN 1 THEN ?2 > ?3 ELSE waits END
+     WHERE id = ?1 AND status = 0 AND attempts = 0 AND run_after > ?2";
+
+/// Those that wait for something come when they wait no longer.
+pub(super) const READY_IN: &str = "
+    SELECT * FROM job WHERE queue = ? AND status = 0 AND waits = 0 ORDER BY rank, submitted, id LIMIT ?";
+
+const MOVE: &str = "UPDATE job SET queue = ? WHERE id = ? AND status = 0";
+
 const TOUCH_ASKED: &str = "UPDATE job SET last_asked = max(last_asked, ?2) WHERE id = ?1";
 
 pub(super) const WAKE: &str = "
@@ -46,10 +57,11 @@ pub(super) const WAKE: &str = "
 
 const WAIT_FOR_SOURCE: &str = "UPDATE job SET waits = 2 WHERE id = ? AND status = 0 AND source IS NOT NULL";
 
-/// From here on it could be started, so `queued_ttl` begins anew.
+/// From here on it could be started, so `queued_ttl` begins anew. The source's row may be gone already, which has woken
+/// the jobs; one that waits for its time goes on doing so.
 pub(super) const SOURCE_READY: &str = "
     UPDATE job SET waits = run_after > ?2, queued_since = max(run_after, ?2)
-     WHERE source = ?1 AND status = 0 AND waits = 2";
+     WHERE source = ?1 AND status = 0 AND waits > 0";
 
 const FAIL_QUEUED: &str = "
     UPDATE job SET status = ?2, result = ?3, message = ?4, failed = ?5, waits = 0, reported = 0
@@ -117,6 +129,17 @@ impl Tx<'_> {
         Ok(self.change(DELAY, params![job.id, run_after, now])? == 1)
     }
 
+    /// A queued job that was never tried may be started earlier than was wished at first.
+    /// `false`: it is not queued (any more), or was to start by then anyway.
+    pub fn hasten(&self, job: &Job, run_after: Stamp, now: Stamp) -> Result<bool> {
+        Ok(self.change(HASTEN, params![job.id, run_after, now])? == 1)
+    }
+
+    /// A queued job goes on in another queue, with the rank that it has.
+    pub fn move_to(&self, job: &Job, queue: &str) -> Result<bool> {
+        Ok(self.change(MOVE, params![queue, job.id])? == 1)
+    }
+
     /// Somebody has asked about the job.
     pub fn touch_asked(&self, job: &Job, now: Stamp) -> Result<bool> {
         Ok(self.change(TOUCH_ASKED, params![job.id, now])? == 1)
@@ -141,5 +164,12 @@ impl Tx<'_> {
     pub fn fail_queued(&self, job: &Job, outcome: Outcome, message: Option<&str>, now: Stamp) -> Result<bool> {
         let changed = self.change(FAIL_QUEUED, params![job.id, outcome.failed_status(), outcome, message, now])?;
         Ok(changed == 1)
+    }
+}
+
+impl View<'_> {
+    /// The first jobs of this queue that wait for nothing.
+    pub fn ready_in(&self, queue: &str, limit: u32) -> Result<Vec<Job>> {
+        self.all(READY_IN, params![queue, limit], rows::job)
     }
 }

@@ -1,6 +1,8 @@
 //! The database file as a whole: copying the log back, integrity, whose it is.
 
-use super::{Result, Store, StoreError};
+use std::{fs, path::Path};
+
+use super::{Result, Store, StoreError, opening::beside};
 
 impl Store {
     /// Copies the write-ahead log back into the database, as far as no reader needs it. Waits for nobody; the next
@@ -22,6 +24,12 @@ impl Store {
             Some(known) if !machine_id.is_empty() && known != machine_id => Err(StoreError::OtherMachine),
             _ => Ok(()),
         }
+    }
+
+    /// Bytes of the database and of its write-ahead log.
+    pub fn sizes(path: &Path) -> (u64, u64) {
+        let size = |path: &Path| fs::metadata(path).map_or(0, |about| about.len());
+        (size(path), size(&beside(path, "-wal")))
     }
 
     /// The version of SQLite that is built in.

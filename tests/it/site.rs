@@ -168,6 +168,9 @@ impl Site {
     pub fn database(&self) -> rusqlite::Connection {
         let database = rusqlite::Connection::open(self.path("s/queue/pressroom.db")).expect("the database");
         database.busy_timeout(PATIENCE).expect("a time-out");
+        // As the program does it: the log stays when a connection closes.
+        let keep = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        database.set_db_config(keep, true).expect("a setting");
         database
     }
 
@@ -261,8 +264,19 @@ impl Done {
 
 /// Waits until it holds; a minute at most.
 #[track_caller]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+pub fn wait_until(what: &str, holds: impl FnMut() -> bool) {
+    wait(what, PATIENCE, holds);
+}
+
+/// The same for what only cron's next minute brings; three minutes at most.
+#[track_caller]
+pub fn wait_long_until(what: &str, holds: impl FnMut() -> bool) {
+    wait(what, PATIENCE * 3, holds);
+}
+
+#[track_caller]
+fn wait(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < end, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));

@@ -44,11 +44,11 @@ impl Beside {
     }
 
     pub fn signal(&self, signal: Signal) {
-        signal::kill(Pid::from_raw(self.id().cast_signed()), signal).expect("it is ours");
+        signal::kill(Pid::from_raw(self.pid().cast_signed()), signal).expect("it is ours");
     }
 
     /// Its process number.
-    pub fn id(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.as_ref().expect("it has not ended").id()
     }
 
@@ -91,6 +91,10 @@ impl Paused {
         let beside = Beside::start(site.command(words).env("PRESSROOM_TEST_POINT", action));
         wait_until(&format!("{point} is reached"), || reached.exists());
         Self { beside, gate }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.beside.pid()
     }
 
     /// Lets it go on, and takes its end.

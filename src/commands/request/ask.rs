@@ -25,6 +25,8 @@ pub struct Ask<'a> {
     pub exporter: &'a Exporter,
     pub values: Values,
     pub filename: String,
+    /// When the request came.
+    pub asked: Stamp,
     pub client: Option<String>,
     pub priority: i64,
     /// Only an attempt that started at or after this moment counts.
@@ -70,7 +72,8 @@ impl<'a> Ask<'a> {
     pub fn of(exporter: &'a Exporter, values: Values) -> Self {
         let filename = params::filename(exporter, &values);
         let (client, after, not_before) = (None, None, None);
-        Self { exporter, values, filename, client, priority: 0, after, not_before, no_enqueue: false }
+        let asked = Stamp::now();
+        Self { exporter, values, filename, asked, client, priority: 0, after, not_before, no_enqueue: false }
     }
 }
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, anyhow};
 
 use super::{
-    Ask, admit,
+    Ask, admit, patience,
     pipeline::{describe, named},
 };
 use crate::{
@@ -16,7 +16,6 @@ use crate::{
         answer::{Answer, State},
         clock::Stamp,
         job::Job,
-        policy::{Freshness, freshness},
         status::Status,
     },
     store::{NewJob, Tx},
@@ -29,7 +28,7 @@ pub enum Placed {
 }
 
 /// How the source of a derived file stands.
-enum Source {
+pub(super) enum Source {
     /// There is none to wait for.
     Ready,
     /// It is being made, or was queued just now.
@@ -37,11 +36,27 @@ enum Source {
     Refused(Answer),
 }
 
+/// Whether a source that has to be made is subject to the limits of queues and clients.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// Yes: it is part of a request.
+    Asked,
+    /// No: what it is for has been admitted, and must not be held up by a queue that is full of its like.
+    Owed,
+}
+
 /// Queues the job: a new row, or the old failure's once more.
 pub fn enqueue(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp) -> anyhow::Result<Placed> {
+    put(world, tx, ask, old, now, Entry::Asked)
+}
+
+fn put(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp, entry: Entry) -> anyhow::Result<Placed> {
     let source_ask = source_of(&world.config, ask)?;
-    let waits = match source_ask.as_ref().map(|source| ensure(world, tx, source, now)).transpose()? {
-        Some(Source::Refused(answer)) => return Ok(Placed::Refused(answer)),
+    let run_after = ask.after.max(ask.not_before).unwrap_or(now);
+    // What is to start later has its source made then, or the source would be old by then.
+    let source_now = source_ask.as_ref().filter(|_| run_after <= now);
+    let waits = match source_now.map(|source| ensure(world, tx, source, now, entry)).transpose()? {
+        Some(Source::Refused(answer)) => return Ok(Placed::Refused(as_ours(answer, ask))),
         Some(Source::Pending) => true,
         Some(Source::Ready) | None => false,
     };
@@ -53,7 +68,7 @@ pub fn enqueue(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp)
         priority: ask.priority,
         client: ask.client.clone(),
         now,
-        run_after: ask.after.max(ask.not_before).unwrap_or(now),
+        run_after,
         source: source_ask.map(|source| source.filename),
         source_after: ask.after,
         waits_for_source: waits,
@@ -64,6 +79,12 @@ pub fn enqueue(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp)
     };
     tracing::info!(job = job.id, filename = job.filename, "queued");
     Ok(Placed::Job(job))
+}
+
+/// The source's failure is the answer to who asked for what is made from it.
+fn as_ours(answer: Answer, ask: &Ask) -> Answer {
+    let Answer { state, message, reason, retry_after, .. } = answer;
+    Answer { message, reason, retry_after, ..named(ask, state) }
 }
 
 /// The request for the source of a derived file: its exporter, for those of the parameters that it has.
@@ -84,7 +105,7 @@ pub fn source_values(source: &Exporter, values: &Values) -> Result<Values, Strin
 }
 
 /// Sees to it that the source is there or is being made.
-fn ensure(world: &World, tx: &Tx, source: &Ask, now: Stamp) -> anyhow::Result<Source> {
+pub(super) fn ensure(world: &World, tx: &Tx, source: &Ask, now: Stamp, entry: Entry) -> anyhow::Result<Source> {
     let settled = super::pipeline::settled(world, tx, source, now)?;
     let answer = match settled {
         Some(answer) => answer,
@@ -94,10 +115,10 @@ fn ensure(world: &World, tx: &Tx, source: &Ask, now: Stamp) -> anyhow::Result<So
                 named(source, State::Started)
             }
             Some(job) if job.status == Status::Queued => {
-                tx.delay(&job, source.after.unwrap_or(now), now)?;
+                patience::adjust(tx, source, &job, now)?;
                 named(source, State::Queued)
             }
-            old => place(world, tx, source, old.as_ref(), now)?,
+            old => place(world, tx, source, old.as_ref(), now, entry)?,
         },
     };
     Ok(match answer.state {
@@ -107,54 +128,14 @@ fn ensure(world: &World, tx: &Tx, source: &Ask, now: Stamp) -> anyhow::Result<So
     })
 }
 
-fn place(world: &World, tx: &Tx, source: &Ask, old: Option<&Job>, now: Stamp) -> anyhow::Result<Answer> {
-    if let Some(refusal) = admit::refusal(world, tx, source, now)? {
+fn place(world: &World, tx: &Tx, source: &Ask, old: Option<&Job>, now: Stamp, entry: Entry) -> anyhow::Result<Answer> {
+    if entry == Entry::Asked
+        && let Some(refusal) = admit::refusal(world, tx, source, now)?
+    {
         return Ok(refusal);
     }
-    match enqueue(world, tx, source, old, now)? {
+    match put(world, tx, source, old, now, entry)? {
         Placed::Job(job) => describe(world, tx, source, &job, now),
         Placed::Refused(answer) => Ok(answer),
     }
-}
-
-/// How the source of a job that is about to be claimed stands.
-pub enum SourceState {
-    /// It is made from nothing else.
-    None,
-    /// The file is there; the start that counts for it.
-    Ready(Stamp),
-    Pending,
-    /// With a sentence for the visitor.
-    Failed(String),
-    /// It cannot be queued just now.
-    Later,
-}
-
-/// Looks at the source once more when the job's turn comes: it may have expired or been replaced since it was queued.
-pub fn renew_source(world: &World, tx: &Tx, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<SourceState> {
-    let Some(source) = source_of(&world.config, ask)? else { return Ok(SourceState::None) };
-    let source = Ask { after: job.source_after, ..source };
-    if let Some(began) = usable(world, tx, &source, job, now)? {
-        return Ok(SourceState::Ready(began));
-    }
-    Ok(match ensure(world, tx, &source, now)? {
-        Source::Ready => SourceState::Later,
-        Source::Pending => SourceState::Pending,
-        Source::Refused(answer) => match answer.state {
-            State::FailedTimeout | State::FailedUnknown => SourceState::Failed(answer.message.unwrap_or_default()),
-            _ => SourceState::Later,
-        },
-    })
-}
-
-/// When the source's making began, if its file may be used: it is fresh, or was made since the job was queued (a job
-/// that waits for a seat longer than the ttl must not have its source made again and again).
-fn usable(world: &World, tx: &Tx, source: &Ask, job: &Job, now: Stamp) -> anyhow::Result<Option<Stamp>> {
-    let Some(cached) = world.cache.look(&source.filename)? else { return Ok(None) };
-    let fresh = freshness(cached.made, now, source.exporter.ttl, source.exporter.stale) == Freshness::Fresh;
-    if !fresh && cached.made < job.submitted {
-        return Ok(None);
-    }
-    let began = tx.latest_ok(&source.filename)?.map_or(cached.made, |attempt| attempt.counts_from);
-    Ok(source.after.is_none_or(|after| began >= after).then_some(began))
 }

@@ -11,6 +11,10 @@ use crate::{
 
 /// How many past attempts the expected time is taken from.
 const SAMPLE: u32 = 21;
+/// Seconds until there is room, when no past attempt tells.
+const UNKNOWN: u64 = 60;
+/// The position that means "more than a thousand".
+const MORE: u32 = 1001;
 /// Without a tick for so long, whoever waits is told.
 const SILENCE: Duration = Duration::from_mins(3);
 
@@ -23,29 +27,47 @@ pub fn fill(
     now: Stamp,
     answer: &mut Answer,
 ) -> anyhow::Result<()> {
-    let typical = typical(view, exporter)?;
+    let left = left(world, view, exporter, job, now)?;
+    answer.eta_seconds = left.map(|left| left.as_secs().max(1));
     if job.status == Status::Started {
         answer.percent = job.percent;
         answer.message.clone_from(&job.message);
-        answer.eta_seconds = typical.map(|typical| left(typical, job, now));
     } else {
-        let position = position(view, job)?;
-        answer.position = Some(position);
-        answer.eta_seconds = typical.map(|typical| turn_comes(world, job, position, typical, now));
+        answer.position = Some(position(view, job)?);
         answer.reason = silence(view, job, now)?;
     }
     answer.retry_after = Some(answer.eta_seconds.unwrap_or(10).clamp(2, 30));
     Ok(())
 }
 
-/// A job that waits for its source stands where the source stands.
+/// A job that waits for its source stands behind it, and behind whatever its own queue has before it.
 fn position(view: &View, job: &Job) -> anyhow::Result<u32> {
+    let own = view.position(job)?;
+    let Some(source) = source_of(view, job)?.filter(|source| source.status == Status::Queued) else { return Ok(own) };
+    let before = position(view, &source)?;
+    let both = if source.queue == job.queue { own.max(before + 1) } else { own + before };
+    Ok(both.min(MORE))
+}
+
+/// The job that makes the file which this one waits for.
+fn source_of(view: &View, job: &Job) -> anyhow::Result<Option<Job>> {
     let source = job.source.as_ref().filter(|_| job.waits_for_source);
-    match source.map(|source| view.job(source)).transpose()?.flatten() {
-        Some(source) if source.status == Status::Queued => position(view, &source),
-        Some(_) => Ok(1),
-        None => Ok(view.position(job)?),
+    let source = source.map(|source| view.job(source)).transpose()?.flatten();
+    Ok(source.filter(|source| !source.status.is_failed()))
+}
+
+/// The time until the job has probably ended. `None`: no past attempts tell.
+fn left(world: &World, view: &View, exporter: &Exporter, job: &Job, now: Stamp) -> anyhow::Result<Option<Duration>> {
+    let Some(typical) = typical(view, exporter)? else { return Ok(None) };
+    if job.status == Status::Started {
+        let spent = job.started.map_or(Duration::ZERO, |started| now.since(started));
+        return Ok(Some(typical.saturating_sub(spent)));
     }
+    let turn = turn_comes(world, job, view.position(job)?, typical, now);
+    let Some(source) = source_of(view, job)? else { return Ok(Some(turn + typical)) };
+    let Some(exporter) = world.config.exporters.get(&source.exporter) else { return Ok(None) };
+    let made = left(world, view, exporter, &source, now)?;
+    Ok(made.map(|made| made.max(turn) + typical))
 }
 
 /// The median of the exporter's last successes.
@@ -55,17 +77,20 @@ fn typical(view: &View, exporter: &Exporter) -> anyhow::Result<Option<Duration>>
     Ok(durations.get(durations.len() / 2).copied())
 }
 
-fn left(typical: Duration, job: &Job, now: Stamp) -> u64 {
-    let spent = job.started.map_or(Duration::ZERO, |started| now.since(started));
-    typical.saturating_sub(spent).as_secs().max(1)
+/// The rounds that those before it need.
+fn turn_comes(world: &World, job: &Job, position: u32, typical: Duration, now: Stamp) -> Duration {
+    let seats = world.config.queues.get(&job.queue).map_or(1, |queue| queue.max_running.max(1));
+    let rounds = position.saturating_sub(1) / seats;
+    typical.saturating_mul(rounds).max(job.run_after.since(now))
 }
 
-/// Its own time after the rounds that those before it need.
-fn turn_comes(world: &World, job: &Job, position: u32, typical: Duration, now: Stamp) -> u64 {
-    let seats = world.config.queues.get(&job.queue).map_or(1, |queue| queue.max_running.max(1));
-    let rounds = position.div_ceil(seats);
-    let wait = job.run_after.since(now);
-    (typical.saturating_mul(rounds) + wait).as_secs().max(1)
+/// The seconds until one of `these` jobs of a queue has probably gone, if they are spread evenly in it.
+pub fn relief(world: &World, view: &View, exporter: &Exporter, queue: &str, these: u64) -> anyhow::Result<u64> {
+    let Some(typical) = typical(view, exporter)? else { return Ok(UNKNOWN) };
+    let seats = world.config.queues.get(queue).map_or(1, |queue| queue.max_running.max(1));
+    let queued = view.queue(queue)?.queued.max(1);
+    let seconds = typical.as_secs().saturating_mul(queued) / u64::from(seats).saturating_mul(these.max(1));
+    Ok(seconds.clamp(5, 600))
 }
 
 /// A queue that nobody serves is no secret.

@@ -6,14 +6,18 @@ mod admit;
 mod ask;
 mod chain;
 mod estimate;
+mod patience;
 mod pipeline;
+mod renew;
 pub mod say;
 mod wait;
 
 pub use admit::{breaker_of, disk_is_low, full as admit_queue};
 pub use ask::{Ask, pair};
-pub use chain::{Placed, SourceState, enqueue, renew_source, source_of};
-pub use pipeline::answer;
+pub use chain::{Placed, enqueue, source_of};
+pub use pipeline::{answer, ready};
+pub use renew::{SourceState, renew_source};
+pub use wait::until_settled;
 
 use super::world::World;
 use crate::{

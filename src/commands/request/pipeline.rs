@@ -1,6 +1,6 @@
 //! File first, row second, one new row third. Polls are plain reads; whoever has to write looks at both again (invariant 1).
 
-use super::{Ask, admit, chain, estimate};
+use super::{Ask, admit, chain, estimate, patience};
 use crate::{
     cache::Cached,
     commands::world::World,
@@ -44,9 +44,12 @@ fn try_later(failure: Failure) -> Result<Answer, Failure> {
 fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> {
     let mut store = world.open_store()?;
     if let Some(answer) = settled(world, &store.view(), ask, now)? {
+        if answer.state == State::Queued {
+            patience::note_asked(&mut store, ask, now);
+        }
         return Ok(answer);
     }
-    if !is_queued(&store.view(), ask)?
+    if !is_pending(&store.view(), ask)?
         && let Some(refusal) = admit::refusal(world, &store.view(), ask, now)?
     {
         return Ok(refusal);
@@ -65,8 +68,8 @@ fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> 
 }
 
 /// A job that has its place in the queue takes nobody else's.
-fn is_queued(view: &View, ask: &Ask) -> anyhow::Result<bool> {
-    Ok(view.job(&ask.filename)?.is_some_and(|job| job.status == Status::Queued))
+fn is_pending(view: &View, ask: &Ask) -> anyhow::Result<bool> {
+    Ok(view.job(&ask.filename)?.is_some_and(|job| !job.status.is_failed()))
 }
 
 /// What file and row say already; `None` if something has to be written.
@@ -105,7 +108,7 @@ fn counts(view: &View, ask: &Ask, cached: &Cached, now: Stamp) -> anyhow::Result
 
 fn wants_write(view: &View, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<bool> {
     Ok(match job.status {
-        Status::Queued => ask.after.is_some_and(|after| after > now && after > job.run_after),
+        Status::Queued => patience::wants_change(ask, job, now),
         Status::Started => wants_one_more(view, ask, job)?,
         Status::FailedTimeout | Status::FailedUnknown => !still_the_answer(view, ask, job, now)?,
     })
@@ -135,8 +138,8 @@ fn began(view: &View, job: &Job) -> anyhow::Result<Option<Stamp>> {
 fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Answer> {
     let job = match tx.job(&ask.filename)? {
         Some(job) if job.status == Status::Queued => {
-            tx.delay(&job, ask.after.unwrap_or(now), now)?;
-            job
+            patience::adjust(tx, ask, &job, now)?;
+            tx.job_by_id(job.id)?.unwrap_or(job)
         }
         Some(job) if job.status == Status::Started => {
             tx.note_again(&job, ask.after.unwrap_or(now))?;

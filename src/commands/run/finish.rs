@@ -42,7 +42,7 @@ pub fn record(ending: &Ending, order: &Order, now: Stamp) -> Record {
 /// A failure's line for the visitor, if the exporter left one.
 pub fn explain(record: &mut Record, order: &Order) {
     if record.outcome != Outcome::Ok {
-        record.message = record.message.take().or_else(|| process::read_message(&order.message));
+        record.message = process::read_message(&order.message).or(record.message.take());
     }
 }
 
@@ -68,7 +68,7 @@ pub fn publish(
     };
     refused.tell(&mut record);
     explain(&mut record, order);
-    patiently(store, |tx| Ended::new(claim, &record).close(tx, &world.config)).map(drop)
+    patiently(world, store, |tx| Ended::new(claim, &record).close(tx, &world.config)).map(drop)
 }
 
 /// Why an exporter's claim of success is not believed.
@@ -101,7 +101,7 @@ impl Refused {
 
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
-        Self { outcome: refusal.outcome(), detail: refusal.to_string(), message: None }
+        Self { outcome: refusal.outcome(), detail: refusal.to_string(), message: Some(refusal.for_visitor()) }
     }
 }
 
@@ -121,7 +121,7 @@ fn prepared(world: &World, rules: &FileOutput, order: &Order) -> Result<(Prepare
 
 fn publish_and_forget(world: &World, store: &mut Store, ended: &Ended, prepared: &Prepared) -> Result<(), Failure> {
     let claim = ended.claim;
-    patiently(store, |tx| {
+    patiently(world, store, |tx| {
         if tx.cancel_requested(claim)?.is_none() {
             return Ok(false); // taken from us: touch neither row nor cache
         }
@@ -138,16 +138,30 @@ fn publish_and_forget(world: &World, store: &mut Store, ended: &Ended, prepared:
 
 /// One transaction, tried again for ten minutes while the database is busy: an export that took an hour is not thrown
 /// away for that.
-pub fn patiently<T>(store: &mut Store, work: impl Fn(&Tx<'_>) -> anyhow::Result<T>) -> Result<T, Failure> {
+///
+/// On a full disk the reserve is given up at once: it may be this very export that fills the disk, and only what is
+/// recorded is swept.
+pub fn patiently<T>(
+    world: &World,
+    store: &mut Store,
+    work: impl Fn(&Tx<'_>) -> anyhow::Result<T>,
+) -> Result<T, Failure> {
     let end = Instant::now() + PATIENCE;
     loop {
         match store.immediate(&work) {
-            Err(error) if is_passing(&error) && Instant::now() < end => sleep(Duration::from_secs(1)),
+            Err(error) if is_passing(world, &error) && Instant::now() < end => {}
             result => return Ok(result?),
         }
     }
 }
 
-fn is_passing(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(StoreError::Busy | StoreError::DiskFull))
+/// Whether trying again makes sense; then some time has passed, or some space was freed.
+fn is_passing(world: &World, error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref();
+    let freed = matches!(cause, Some(StoreError::DiskFull)) && world.site.give_up_reserve().unwrap_or(false);
+    let passing = matches!(cause, Some(StoreError::Busy | StoreError::DiskFull));
+    if passing && !freed {
+        sleep(Duration::from_secs(1));
+    }
+    passing
 }

@@ -87,7 +87,7 @@ impl Run<'_> {
         }
         finish::explain(&mut record, order);
         let ended = Ended { over_work_size: ending.asked == Some(Reason::WorkSize), ..Ended::new(self.claim, &record) };
-        finish::patiently(store, |tx| ended.close(tx, &self.world.config)).map(drop)
+        finish::patiently(self.world, store, |tx| ended.close(tx, &self.world.config)).map(drop)
     }
 
     /// The attempt could not be started.
@@ -96,7 +96,8 @@ impl Run<'_> {
         let mut record = Record::bare(Outcome::Spawn, Stamp::now(), took);
         record.detail = Some(sentence.to_owned());
         record.log_tail = sentence.to_owned();
-        finish::patiently(store, |tx| Ended::new(self.claim, &record).close(tx, &self.world.config)).map(drop)
+        finish::patiently(self.world, store, |tx| Ended::new(self.claim, &record).close(tx, &self.world.config))
+            .map(drop)
     }
 }
 

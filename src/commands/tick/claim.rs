@@ -10,7 +10,7 @@ use ulid::Ulid;
 use super::{Round, launch, seats::Seats};
 use crate::{
     commands::{
-        ending::Ended,
+        ending::{Ended, fail_dependents},
         request::{Ask, SourceState, renew_source},
         world::World,
     },
@@ -42,7 +42,6 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
         tracing::info!(reason, "held back");
     }
     let world = round.world;
-    round.look_again = seats.look_again;
     // The round may have begun long ago: a job that starts now must count for whoever asked in between.
     let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, Stamp::now()));
     let claimed = match claimed {
@@ -52,6 +51,7 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
         }
         claimed => claimed?,
     };
+    round.look_again = seats.look_again;
     point::at("tick-claimed");
     for seat in claimed {
         launch::run(round, seat);
@@ -64,11 +64,18 @@ fn is_full(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(StoreError::DiskFull))
 }
 
+/// So many jobs that turn out not to be ready are put aside in one batch, so that the write lock is soon free again.
+const ASIDE: usize = 1000;
+/// And then a lingering tick comes back for the rest.
+const SOON: Duration = Duration::from_secs(1);
+
 fn batch(world: &World, tx: &Tx, seats: &mut Seats, now: Stamp) -> anyhow::Result<Vec<Seat>> {
     tx.wake(now)?;
     let mut claimed = Vec::new();
     let mut skip = Vec::new();
-    while let Some(job) = tx.next_ready(now, &seats.queues(), &seats.held_back, &skip)? {
+    while skip.len() < ASIDE
+        && let Some(job) = tx.next_ready(now, &seats.queues(), &seats.held_back, &skip)?
+    {
         match take(world, tx, &job, now)? {
             Some(seat) => {
                 seats.take(&job);
@@ -77,6 +84,7 @@ fn batch(world: &World, tx: &Tx, seats: &mut Seats, now: Stamp) -> anyhow::Resul
             None => skip.push(job.id),
         }
     }
+    seats.look_again = seats.look_again.or((skip.len() == ASIDE).then_some(SOON));
     point::at("tick-before-commit");
     Ok(claimed)
 }
@@ -109,8 +117,9 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
             tx.wait_for_source(job)?;
             return Ok(None);
         }
-        SourceState::Failed(message) => {
-            tx.fail_queued(job, Outcome::Spawn, Some(&message), now)?;
+        SourceState::Failed(outcome, message) => {
+            tx.fail_queued(job, outcome, Some(&message), now)?;
+            fail_dependents(tx, &job.filename, outcome, &message)?;
             return Ok(None);
         }
         SourceState::Later => return Ok(None),

@@ -45,7 +45,8 @@ pub fn mark(round: &mut Round) -> anyhow::Result<()> {
     })
 }
 
-fn here(now: Stamp) -> TickMark {
+/// This moment on all clocks.
+pub fn here(now: Stamp) -> TickMark {
     TickMark { at: now, since_boot: clock::since_boot(), boot_id: boot_id() }
 }
 
@@ -54,8 +55,15 @@ fn is_jump(last: &TickMark, here: &TickMark) -> bool {
     if on_wall >= SILENCE || here.at < last.at {
         return true;
     }
+    was_set(last, here)
+}
+
+/// Whether the wall clock was set between the two moments, as far as that can be told within one boot.
+pub fn was_set(last: &TickMark, here: &TickMark) -> bool {
     let same_boot = last.boot_id == here.boot_id && !here.boot_id.is_empty();
-    same_boot && on_wall.abs_diff(here.since_boot.saturating_sub(last.since_boot)) > DRIFT
+    let on_wall = u64::try_from(here.at.0 - last.at.0).unwrap_or(0);
+    let passed = here.since_boot.saturating_sub(last.since_boot);
+    same_boot && Duration::from_millis(on_wall).abs_diff(passed) > DRIFT
 }
 
 #[cfg(test)]

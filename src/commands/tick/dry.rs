@@ -1,6 +1,6 @@
 //! `tick --dry-run`: what a real round would do, in its order. It takes no lock that matters and writes nothing at all.
 
-use super::{Round, expire, prune, reap, schedule, seats::Seats};
+use super::{Round, expire, prune, reap, rehome, schedule, seats::Seats};
 use crate::{
     commands::world::World,
     config::{
@@ -20,6 +20,7 @@ pub fn run(world: &World) -> Result<(), Failure> {
     round.calm = super::clock::jumped(&round)?;
     let dead = reaped(&round)?;
     let dropped = pruned(&round)?;
+    rehomed(&round)?;
     scheduled(&round)?;
     claimed(&round, &dead, dropped)?;
     Ok(())
@@ -79,6 +80,13 @@ fn scheduled(round: &Round) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn rehomed(round: &Round) -> anyhow::Result<()> {
+    for queue in rehome::homeless(&round.store.view(), round.world)? {
+        println!("move the jobs of queue {queue}: it is no longer configured");
+    }
+    Ok(())
+}
+
 fn claimed(round: &Round, dead: &[Job], mut skip: Vec<i64>) -> anyhow::Result<()> {
     let mut seats = Seats::count_without(round, dead)?;
     while let Some(job) = round.store.view().next_ready(round.now, &seats.queues(), &seats.held_back, &skip)? {
@@ -89,6 +97,17 @@ fn claimed(round: &Round, dead: &[Job], mut skip: Vec<i64>) -> anyhow::Result<()
     }
     for reason in &seats.reasons {
         println!("hold {reason}");
+    }
+    without_a_seat(round, &seats, &skip)
+}
+
+/// Queues whose last seat was taken just now, while others wait in them.
+fn without_a_seat(round: &Round, seats: &Seats, skip: &[i64]) -> anyhow::Result<()> {
+    for queue in round.world.config.queues.keys().filter(|queue| seats.is_full(queue)) {
+        let told = seats.reasons.iter().any(|reason| reason.starts_with(&format!("queue {queue}:")));
+        if !told && round.store.view().next_in_queue(round.now, queue, &seats.held_back, skip)?.is_some() {
+            println!("hold queue {queue}: no seat is free");
+        }
     }
     Ok(())
 }

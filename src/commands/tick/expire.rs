@@ -6,11 +6,13 @@ use super::Round;
 use crate::{
     config::Exporter,
     model::{clock::Stamp, job::Job},
-    store::View,
+    store::{Tx, View},
 };
 
 /// So many rows of one kind and exporter go in one round.
 const BATCH: u32 = 500;
+/// So many are deleted under one lock: a commit each would be dear, and requests wait for a long one.
+const TOGETHER: usize = 100;
 /// For rows of an exporter that is no longer configured.
 const UNKNOWN_KEEP: Duration = Duration::from_hours(24);
 
@@ -19,13 +21,19 @@ pub fn rows(round: &mut Round) -> anyhow::Result<()> {
     if round.calm {
         return Ok(());
     }
-    for (job, why) in expired(round)? {
-        let deleted = round.store.immediate(|tx| Ok(tx.delete(job.id, job.status)?))?;
-        if deleted {
+    for batch in expired(round)?.chunks(TOGETHER) {
+        round.store.immediate(|tx| drop_all(tx, batch))?;
+    }
+    history(round)
+}
+
+fn drop_all(tx: &Tx, batch: &[(Job, &str)]) -> anyhow::Result<()> {
+    for (job, why) in batch {
+        if tx.delete(job.id, job.status)? {
             tracing::info!(job = job.id, filename = job.filename, why, "dropped");
         }
     }
-    history(round)
+    Ok(())
 }
 
 /// The rows that go, and why.
@@ -57,15 +65,19 @@ fn waiting(view: &View, exporter: &Exporter, now: Stamp) -> anyhow::Result<Vec<(
 fn history(round: &mut Round) -> anyhow::Result<()> {
     let keep = &round.world.config.history;
     let (old, old_ok) = (round.now.minus(keep.keep), round.now.minus(keep.keep_ok_logs));
-    let gone = round.store.immediate(|tx| {
+    let site = &round.world.site;
+    let mut problems = Vec::new();
+    round.store.immediate(|tx| {
         let mut gone = tx.trim_attempts(old, BATCH)?;
         gone.extend(tx.trim_ok_logs(old_ok, BATCH)?);
-        Ok(gone)
-    })?;
-    for attempt in gone {
-        if let Err(error) = round.world.site.remove_log(&attempt) {
-            round.problem(format!("cannot remove the log of attempt {attempt}: {error}"));
+        // Before the commit: a log that outlives its row would stay for ever.
+        for attempt in gone {
+            if let Err(error) = site.remove_log(&attempt) {
+                problems.push(format!("cannot remove the log of attempt {attempt}: {error}"));
+            }
         }
-    }
+        Ok(())
+    })?;
+    round.problems.append(&mut problems);
     Ok(())
 }

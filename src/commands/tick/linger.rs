@@ -23,6 +23,8 @@ use crate::{
 const GATHER: Duration = Duration::from_millis(2);
 /// Pruning and sweeping are done at most so often.
 const FULL: Duration = Duration::from_secs(15);
+/// What could not be done is tried again after so long, unless somebody rings.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// Rounds until the time is over or a signal says stop. The result: runs that have not ended yet.
 pub fn stay(world: &World, time: Duration) -> Result<Vec<Child>, Failure> {
@@ -32,7 +34,9 @@ pub fn stay(world: &World, time: Duration) -> Result<Vec<Child>, Failure> {
     point::at("linger-took-lock");
     let signals = Stop::hold()?;
     let store = open_store(world)?;
-    let mut linger = Linger { world, store, bell, signals, until, full_due: Duration::ZERO, children: Vec::new() };
+    let (full_due, pause_until) = (Duration::ZERO, Duration::ZERO);
+    let children = Vec::new();
+    let mut linger = Linger { world, store, bell, signals, until, full_due, pause_until, children };
     linger.rounds()?;
     point::at("linger-over");
     let Linger { signals, children, .. } = linger;
@@ -58,6 +62,8 @@ struct Linger<'a> {
     /// Time since boot.
     until: Duration,
     full_due: Duration,
+    /// Not before, whatever is due: the last round met a problem.
+    pause_until: Duration,
     children: Vec<Child>,
 }
 
@@ -82,6 +88,9 @@ impl Linger<'_> {
         if !round.light {
             self.full_due = now + FULL;
         }
+        if round.troubled {
+            self.pause_until = now + PAUSE;
+        }
         self.children.append(&mut round.children);
         round.look_again
     }
@@ -90,7 +99,8 @@ impl Linger<'_> {
     fn wait(&mut self, look_again: Option<Duration>) -> Result<bool, Failure> {
         loop {
             let left = self.until.saturating_sub(since_boot());
-            let due = self.due()?.into_iter().chain(look_again).min();
+            let pause = self.pause_until.saturating_sub(since_boot());
+            let due = self.due()?.into_iter().chain(look_again).min().map(|due| due.max(pause));
             let rang = self.poll(due.map_or(left, |due| due.min(left)))?;
             let came = self.signals.came()?;
             if came.stop || self.until <= since_boot() {

@@ -4,7 +4,7 @@
 //! the others (invariant 10).
 
 mod claim;
-mod clock;
+pub mod clock;
 mod dry;
 mod expire;
 mod launch;
@@ -13,16 +13,20 @@ mod messenger;
 mod notify;
 mod prune;
 mod reap;
+mod rehome;
 mod report;
 mod root;
+mod sample;
 mod schedule;
-mod seats;
+pub mod seats;
 mod signals;
 mod sweep;
 
 pub use root::refuse as refuse_root;
 
 use std::{process::Child, time::Duration};
+
+use anyhow::Context;
 
 use super::world::World;
 use crate::{
@@ -53,7 +57,8 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
 
 /// A plain tick: if another one is at work, there is nothing to do.
 fn once(world: &World) -> Result<Vec<Child>, Failure> {
-    let Some(_lock) = world.site.take_tick()? else { return Ok(Vec::new()) };
+    let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
+    let Some(_lock) = lock else { return Ok(Vec::new()) };
     let signals = signals::Stop::hold()?;
     let mut store = open_store(world)?;
     let mut round = Round::new(world, &mut store);
@@ -81,13 +86,24 @@ pub struct Round<'a> {
     /// Something holds jobs back that ends without a ring: look again then.
     look_again: Option<Duration>,
     problems: Vec<String>,
+    /// There was a problem, which an immediate next round would only meet again.
+    troubled: bool,
     children: Vec<Child>,
 }
 
 impl<'a> Round<'a> {
     pub fn new(world: &'a World, store: &'a mut Store) -> Self {
-        let (problems, children) = (Vec::new(), Vec::new());
-        Self { world, store, now: Stamp::now(), calm: false, light: false, look_again: None, problems, children }
+        Self {
+            world,
+            store,
+            now: Stamp::now(),
+            calm: false,
+            light: false,
+            look_again: None,
+            problems: Vec::new(),
+            troubled: false,
+            children: Vec::new(),
+        }
     }
 
     /// Every step, whatever becomes of the ones before it.
@@ -99,6 +115,7 @@ impl<'a> Round<'a> {
             self.step("prune", prune::files);
             self.step("expire", expire::rows);
             self.step("sweep", sweep::all);
+            self.step("rehome", rehome::jobs);
         }
         self.step("schedule", schedule::due);
         point::at("tick-before-claim");
@@ -106,6 +123,7 @@ impl<'a> Round<'a> {
         self.step("report", report::failures);
         self.step("report", report::successes);
         point::at("tick-before-mark");
+        self.step("sample", sample::take);
         self.step("mark", clock::mark);
         point::at("tick-before-checkpoint");
         self.step("checkpoint", |round| Ok(round.store.checkpoint()?));
@@ -119,6 +137,7 @@ impl<'a> Round<'a> {
     }
 
     fn problem(&mut self, sentence: String) {
+        self.troubled = true;
         self.problems.push(sentence);
     }
 

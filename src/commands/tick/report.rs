@@ -36,7 +36,7 @@ pub type Failed = (Job, Option<Attempt>);
 fn worth_telling(round: &Round, jobs: &[Job]) -> anyhow::Result<Vec<Failed>> {
     let mut failed = Vec::new();
     for job in jobs {
-        let last = job.attempt.as_ref().map(|id| round.store.view().attempt(id)).transpose()?.flatten();
+        let last = last_attempt(round, job)?;
         let record = last.as_ref().and_then(|attempt| attempt.record.as_ref());
         if record.is_none_or(|record| record.exit_code != Some(PERMANENT)) {
             failed.push((job.clone(), last));
@@ -55,10 +55,30 @@ pub fn successes(round: &mut Round) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Its own, or its source's if it has failed with that.
+fn last_attempt(round: &Round, job: &Job) -> anyhow::Result<Option<Attempt>> {
+    let view = round.store.view();
+    match failed_source(job) {
+        None => Ok(job.attempt.as_ref().map(|id| view.attempt(id)).transpose()?.flatten()),
+        Some(source) => match view.job(source)? {
+            Some(source) => last_attempt(round, &source),
+            None => Ok(view.attempts_of(source, 1)?.pop()),
+        },
+    }
+}
+
+/// A job that failed without having been started has failed with its source.
+fn failed_source(job: &Job) -> Option<&str> {
+    job.source.as_deref().filter(|_| job.started.is_none())
+}
+
 /// One line about a failed job, for the admin.
 fn sentence(job: &Job, last: Option<&Attempt>) -> String {
     let result = job.result.as_deref().unwrap_or(job.status.name());
     let mut line = format!("job {} ({}) failed: {result}", job.id, job.filename);
+    if let Some(source) = failed_source(job) {
+        return line + &format!(", since {source} could not be made");
+    }
     let Some(attempt) = last else { return line };
     if let Some(record) = &attempt.record {
         line.extend(record.exit_code.filter(|code| *code != 0).map(|code| format!(", exit status {code}")));

@@ -33,7 +33,7 @@ pub fn next(view: &View, schedule: &Schedule, now: Stamp) -> anyhow::Result<Stam
 fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
     let (world, now) = (round.world, round.now);
     if next(&round.store.view(), schedule, now)? > now {
-        return Ok(());
+        return bring_near(round, schedule);
     }
     let ask = ask(world, schedule)?;
     round.store.immediate(|tx| {
@@ -44,6 +44,19 @@ fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
         }
         Ok(())
     })
+}
+
+/// After the clock was set back, or the interval was shortened, the next beat lies too far ahead. The nearer one is
+/// written down, or it would be put off by every look.
+fn bring_near(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
+    let nearest = round.now.plus(schedule.every);
+    match round.store.view().schedule(&schedule.name)? {
+        Some(state) if state.next > nearest => {
+            let state = ScheduleState { next: nearest, ..state };
+            round.store.immediate(|tx| Ok(tx.set_schedule(&schedule.name, state)?))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The first beat after now: what was missed in between is not made up.
@@ -71,10 +84,11 @@ fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<()> {
         tracing::info!(filename, reason = refusal.reason, "a due schedule was refused");
         return Ok(());
     }
-    match enqueue(world, tx, ask, old.as_ref(), now)? {
-        Placed::Job(_) => Ok(()),
-        Placed::Refused(answer) => anyhow::bail!(answer.reason.unwrap_or_default()),
+    if let Placed::Refused(answer) = enqueue(world, tx, ask, old.as_ref(), now)? {
+        let reason = answer.reason.or(answer.message);
+        tracing::info!(filename, reason, "a due schedule was refused, as its source cannot be made");
     }
+    Ok(())
 }
 
 fn is_pending(job: &Job) -> bool {

@@ -4,9 +4,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::Round;
 use crate::{
-    commands::request::{breaker_of, disk_is_low},
+    commands::{
+        request::{breaker_of, disk_is_low},
+        world::World,
+    },
     config::Config,
-    model::{breaker::Breaker, job::Job},
+    model::{breaker::Breaker, clock::Stamp, job::Job},
     store::{Mode, View},
 };
 
@@ -36,19 +39,23 @@ impl Seats {
 
     /// As if these started jobs had been reaped; for the dry run, which cannot reap them.
     pub fn count_without(round: &Round, dead: &[Job]) -> anyhow::Result<Self> {
-        let view = round.store.view();
-        let config = &round.world.config;
+        Self::of(round.world, &round.store.view(), round.now, dead)
+    }
+
+    /// The same outside a round, for who only looks.
+    pub fn of(world: &World, view: &View, now: Stamp, dead: &[Job]) -> anyhow::Result<Self> {
+        let config = &world.config;
         let running = less(view.running_by_queue()?, dead.iter().map(|job| &job.queue));
         let total = running.values().sum();
         let mut seats = Self { host: config.host.max_running.saturating_sub(total), ..Self::default() };
-        seats.hold_for_machine(round, total);
-        seats.fill_queues(config, &view, &running)?;
-        seats.hold_broken(round, &view, dead)?;
+        seats.hold_for_machine(world, total);
+        seats.fill_queues(config, view, &running)?;
+        seats.hold_broken(config, view, now, dead)?;
         Ok(seats)
     }
 
-    fn hold_for_machine(&mut self, round: &Round, running: u32) {
-        let config = &round.world.config;
+    fn hold_for_machine(&mut self, world: &World, running: u32) {
+        let config = &world.config;
         if self.host == 0 {
             self.reasons.push(format!("host: {running} of {} are running", config.host.max_running));
         }
@@ -56,7 +63,7 @@ impl Seats {
             self.host = self.host.min(u32::from(running == 0)); // one run is always allowed
             self.hold("host: less memory is free than min_free_memory".to_owned());
         }
-        if disk_is_low(round.world) {
+        if disk_is_low(world) {
             self.host = 0;
             self.hold("cache: less disk space is free than min_free".to_owned());
         }
@@ -83,10 +90,10 @@ impl Seats {
         Ok(())
     }
 
-    fn hold_broken(&mut self, round: &Round, view: &View, dead: &[Job]) -> anyhow::Result<()> {
+    fn hold_broken(&mut self, config: &Config, view: &View, now: Stamp, dead: &[Job]) -> anyhow::Result<()> {
         let running = less(view.running_by_exporter()?, dead.iter().map(|job| &job.exporter));
-        for (name, exporter) in &round.world.config.exporters {
-            match breaker_of(view, exporter, round.now)? {
+        for (name, exporter) in &config.exporters {
+            match breaker_of(view, exporter, now)? {
                 Breaker::Closed => {}
                 Breaker::Open { until } => {
                     self.hold(format!("exporter {name}: its breaker is open until {}", until.rfc3339()));
@@ -105,6 +112,11 @@ impl Seats {
     /// The queues with a free seat; none if the host has none.
     pub fn queues(&self) -> Vec<String> {
         if self.host == 0 { Vec::new() } else { self.by_queue.keys().cloned().collect() }
+    }
+
+    /// Whether nothing of this queue can start any more.
+    pub fn is_full(&self, queue: &str) -> bool {
+        self.host == 0 || !self.by_queue.contains_key(queue)
     }
 
     /// The job takes a seat.

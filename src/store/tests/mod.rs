@@ -5,6 +5,8 @@ mod endings;
 mod files;
 mod heal;
 mod keeping;
+mod listing;
+mod many;
 mod order;
 mod plans;
 mod queueing;

@@ -1,6 +1,9 @@
 //! What a visitor or a tick waits for is found by an index: the cost does not grow with the rows.
 
-use super::super::{choosing, claiming, counting, healing, history, keeping, queueing, settings, view};
+use super::super::{
+    About, AttemptOrder, AttemptQuery, choosing, claiming, counting, healing, history, keeping, listing, queueing,
+    settings, view,
+};
 use super::*;
 
 /// How SQLite would answer the statement, one step a line.
@@ -34,13 +37,14 @@ fn every_hot_statement_uses_its_index() {
         (counting::CLIENT_PENDING, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
         (counting::RUNNING_BY_QUEUE, "USING COVERING INDEX job_started"),
         (counting::RUNNING_BY_EXPORTER, "USING COVERING INDEX job_started"),
-        (counting::FAILED_BY_EXPORTER, "USING COVERING INDEX job_failed"),
         (counting::EXPORTERS, "SEARCH job USING COVERING INDEX job_queued (exporter>?)"),
-        (counting::OLDEST_QUEUED, "SEARCH job USING COVERING INDEX job_queued (exporter=?)"),
+        (counting::FAILED_BY_QUEUE, "USING COVERING INDEX job_failed_in"),
+        (counting::OLDEST_QUEUED_JOB, "SEARCH job USING INDEX job_queued (exporter=?)"),
         (settings::QUEUE, "SEARCH queue USING PRIMARY KEY (name=?)"),
         (history::ATTEMPT, "SEARCH attempt USING INDEX sqlite_autoindex_attempt_1 (id=?)"),
         (history::LATEST_OK, "SEARCH attempt USING INDEX attempt_ok (filename=?)"),
         (history::ATTEMPTS_OF, "SEARCH attempt USING INDEX attempt_file (filename=?)"),
+        (history::FILES_NAMED, "SEARCH attempt USING COVERING INDEX attempt_file (filename>? AND filename<?)"),
         (history::FIRST_ATTEMPTS, "SEARCH attempt USING INDEX attempt_first (exporter=? AND ended>?)"),
         (history::OK_DURATIONS, "SEARCH attempt USING INDEX attempt_result (exporter=? AND result=? AND ended>?)"),
         (history::OUTCOMES_SINCE, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
@@ -48,12 +52,10 @@ fn every_hot_statement_uses_its_index() {
         (keeping::ABANDONED, "SEARCH job USING INDEX job_queued (exporter=? AND queued_since<?)"),
         (keeping::OLD_FAILURES, "SEARCH job USING INDEX job_failed (exporter=? AND failed<?)"),
         (keeping::UNREPORTED, "SEARCH job USING INDEX job_unreported (reported=?)"),
-        (keeping::UNREPORTED_COUNT, "SEARCH job USING INDEX job_unreported (reported=?)"),
-        (keeping::SET_ALL_REPORTED, "USING INDEX job_unreported"),
         (keeping::TRIM_ATTEMPTS, "SEARCH attempt USING COVERING INDEX attempt_ended (ended<?)"),
         (keeping::TRIM_OK_LOGS, "SEARCH attempt USING COVERING INDEX attempt_log (ended<?)"),
         (healing::AHEAD, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
-        (healing::HEAL_ATTEMPTS, "SEARCH attempt USING INDEX attempt_ended (ended>?)"),
+        (healing::HEAL_ATTEMPTS, "INDEX attempt_ended (ended>?)"),
     ] {
         let plan = plan(&base, sql);
         if !plan.contains(index) {
@@ -71,7 +73,7 @@ fn no_hot_statement_sorts_what_an_index_has_sorted() {
         choosing::READY,
         choosing::NEXT_WAKE,
         counting::RUNNING_BY_QUEUE,
-        counting::OLDEST_QUEUED,
+        counting::OLDEST_QUEUED_JOB,
         history::LATEST_OK,
         history::ATTEMPTS_OF,
         history::FIRST_ATTEMPTS,
@@ -92,5 +94,22 @@ fn no_hot_statement_reads_a_whole_table() {
     for sql in [view::STARTED, view::PINNED, choosing::BEFORE, queueing::WAKE, counting::EXPORTERS, claiming::CLAIM] {
         let plan = plan(&base, sql);
         assert!(!plan.lines().any(|step| step == "SCAN job"), "{sql}\n{plan}");
+    }
+}
+
+#[test]
+fn the_lists_of_attempts_walk_along_an_index_without_sorting() {
+    let base = Base::new();
+    let about = About { exporter: Some("epub".into()), since: Some(NOON), ..About::default() };
+    let of_exporter =
+        AttemptQuery { about, outcomes: vec![], order: AttemptOrder::Ended, reverse: true, limit: Some(50) };
+    let of_all = AttemptQuery { about: About::default(), outcomes: vec![Outcome::Ok], ..of_exporter.clone() };
+    for (query, index) in [
+        (of_exporter, "SEARCH attempt USING COVERING INDEX attempt_result (exporter=? AND result=? AND ended>?)"),
+        (of_all, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
+    ] {
+        for sql in listing::attempt_statements(&query) {
+            assert_eq!(plan(&base, &sql), index, "{sql}");
+        }
     }
 }

@@ -1,8 +1,20 @@
 //! The command line, as clap's derive reads it. Raw words become meaning in the commands.
 
+mod jobs;
+mod queues;
+mod status;
+
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use self::{
+    jobs::{
+        BulkArgs, Filters, HistoryArgs, InvalidateArgs, JobsArgs, JobsCommand, ListArgs, LogArgs, ShowArgs, StatusWord,
+    },
+    queues::{QueuesArgs, QueuesCommand},
+    status::{StatusArgs, StatusFormat},
+};
 
 /// Makes files on demand for a web site, without a daemon.
 #[derive(Debug, Parser)]
@@ -54,11 +66,18 @@ pub enum Command {
     Try(TryArgs),
     /// Check the configuration and the state directory, or make the latter
     Check(CheckArgs),
+    /// Look at jobs and their history; retry, cancel, invalidate
+    Jobs(JobsArgs),
+    /// Look at queues; pause, resume, drain
+    Queues(QueuesArgs),
+    /// How the site is: well, or what is wrong and what to do
+    Status(StatusArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 ready, 75 queued or started, 70 failed, 66 absent, 69 unavailable or limited, \
-65 bad value, 64 wrong usage or unknown exporter, 78 configuration, 74 I/O.")]
+65 bad value, 64 wrong usage or unknown exporter, 78 configuration, 74 I/O.\n\n\
+`pressroom request --cgi` answers one request of a web server instead; see docs/web.md.")]
 pub struct RequestArgs {
     /// The exporter, as in [exporter.NAME]
     pub exporter: OsString,

@@ -1,0 +1,106 @@
+//! Commands that act on several jobs: those named, or all that filters match, which has to be confirmed.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use super::{filter, find};
+use crate::{
+    cli::BulkArgs,
+    commands::{paper::Paper, words},
+    exit::{Exit, Failure},
+    model::status::Status,
+    store::{JobOrder, JobQuery, Store, Tx, View},
+};
+
+/// So many jobs are changed under one lock.
+const BATCH: usize = 100;
+
+/// A line about what was done, or a sentence about why it cannot be.
+pub type Done = Result<String, String>;
+
+/// What a command does to jobs.
+pub struct Deed<'a> {
+    /// As in "cancel 3 jobs?".
+    pub verb: &'a str,
+    /// Jobs of other statuses are left alone.
+    pub on: &'a [Status],
+    /// Acts on one job under the write lock.
+    pub act: &'a dyn Fn(&Tx, i64) -> anyhow::Result<Done>,
+}
+
+/// Chooses the jobs, asks if filters chose them, and acts on each.
+pub fn run(store: &mut Store, args: &BulkArgs, deed: &Deed) -> Result<(), Failure> {
+    let ids = chosen(&store.view(), args, deed)?;
+    let mut paper = Paper::new();
+    let mut refused = false;
+    for batch in ids.chunks(BATCH) {
+        let done =
+            store.immediate(|tx| batch.iter().map(|id| (deed.act)(tx, *id)).collect::<anyhow::Result<Vec<_>>>())?;
+        for outcome in done {
+            match outcome {
+                Ok(line) => paper.line(line),
+                Err(sentence) => {
+                    refused = true;
+                    eprintln!("pressroom: {}", crate::commands::safe::line(&sentence));
+                }
+            }
+        }
+    }
+    paper.close()?;
+    // Of many that a filter matched, some may have gone on meanwhile; of those named, each was meant.
+    if refused && !args.jobs.is_empty() { Err(Failure::code(Exit::BadValue)) } else { Ok(()) }
+}
+
+fn chosen(view: &View, args: &BulkArgs, deed: &Deed) -> Result<Vec<i64>, Failure> {
+    match (args.jobs.is_empty(), is_filtered(args)) {
+        (false, false) => args.jobs.iter().map(|word| find::job(view, word).map(|job| job.id)).collect(),
+        (true, true) => filtered(view, args, deed),
+        (false, true) => Err(usage("name jobs or give filters, not both")),
+        (true, false) => Err(usage("name a job, or give a filter such as --exporter or --status")),
+    }
+}
+
+fn usage(sentence: &str) -> Failure {
+    Failure::because(Exit::Usage, sentence)
+}
+
+fn is_filtered(args: &BulkArgs) -> bool {
+    let filters = &args.filters;
+    let words = [&filters.exporter, &filters.queue, &filters.client, &filters.since, &filters.until];
+    words.iter().any(|word| word.is_some()) || !filters.params.is_empty() || !args.status.is_empty()
+}
+
+fn filtered(view: &View, args: &BulkArgs, deed: &Deed) -> Result<Vec<i64>, Failure> {
+    let asked = filter::statuses(&args.status);
+    let mut statuses = deed.on.to_vec();
+    statuses.retain(|status| asked.is_empty() || asked.contains(status));
+    if statuses.is_empty() {
+        return Err(usage(&format!("no job of that status can be meant: {} is for others", deed.verb)));
+    }
+    let about = filter::about(view, &args.filters)?;
+    let query = JobQuery { about, statuses, order: JobOrder::Id, reverse: false, limit: None };
+    let ids = view.job_ids(&query).map_err(anyhow::Error::from)?;
+    if ids.is_empty() {
+        return Err(Failure::because(Exit::Absent, "no job matches"));
+    }
+    confirm(deed.verb, ids.len(), "job", args.yes)?;
+    Ok(ids)
+}
+
+/// Asks on a terminal; elsewhere `--yes` must have been given.
+pub fn confirm(verb: &str, number: usize, thing: &str, yes: bool) -> Result<(), Failure> {
+    let what = format!("{verb} {}", words::count(number as u64, thing));
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(usage(&format!("this would {what}; give --yes if that is meant")));
+    }
+    eprint!("{what}? [y/N] ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(usage("nothing was done")),
+    }
+}

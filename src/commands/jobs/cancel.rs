@@ -1,0 +1,44 @@
+//! `jobs cancel`: a queued job is forgotten at once, the run of a started one is asked to end it.
+
+use super::bulk::{self, Deed, Done};
+use crate::{
+    cli::BulkArgs,
+    commands::{ending::fail_dependents, world::World},
+    exit::Failure,
+    model::{
+        job::Job,
+        status::{Outcome, Status},
+    },
+    store::Tx,
+};
+
+/// Cancels the jobs that are meant.
+pub fn run(world: &World, args: &BulkArgs) -> Result<(), Failure> {
+    let mut store = world.open_store()?;
+    let deed = Deed { verb: "cancel", on: &[Status::Queued, Status::Started], act: &one };
+    let done = bulk::run(&mut store, args, &deed);
+    world.site.ring();
+    done
+}
+
+fn one(tx: &Tx, id: i64) -> anyhow::Result<Done> {
+    let Some(job) = tx.job_by_id(id)? else { return Ok(Err(format!("job {id} has gone"))) };
+    Ok(match job.status {
+        Status::Queued => Ok(forget(tx, &job)?),
+        Status::Started => {
+            tx.ask_cancel(id)?;
+            tracing::info!(job = id, attempt = job.attempt, filename = job.filename, "asked to end");
+            Ok(format!("asked job {id} ({}) to end", job.filename))
+        }
+        Status::FailedTimeout | Status::FailedUnknown => {
+            Err(format!("job {id} ({}) has failed already, there is nothing to cancel", job.filename))
+        }
+    })
+}
+
+fn forget(tx: &Tx, job: &Job) -> anyhow::Result<String> {
+    fail_dependents(tx, &job.filename, Outcome::Cancelled, "the file that it is made from was cancelled")?;
+    tx.delete(job.id, Status::Queued)?; // last: a row that goes wakes what waits for it
+    tracing::info!(job = job.id, filename = job.filename, "cancelled");
+    Ok(format!("cancelled job {} ({})", job.id, job.filename))
+}

@@ -1,0 +1,129 @@
+//! From the words of the filters to what they mean.
+
+use crate::{
+    cli::{Filters, StatusWord},
+    exit::{Exit, Failure},
+    model::{
+        client,
+        clock::Stamp,
+        moment,
+        status::{Outcome, Status},
+    },
+    store::{About, View},
+};
+
+/// What the filters say; a client counts by its name and by its hash.
+pub fn about(view: &View, filters: &Filters) -> Result<About, Failure> {
+    let now = Stamp::now();
+    Ok(About {
+        exporter: filters.exporter.clone(),
+        queue: filters.queue.clone(),
+        clients: filters.client.as_ref().map_or(Ok(Vec::new()), |client| clients(view, client))?,
+        params: params(&filters.params)?,
+        since: filters.since.as_deref().map(|text| time(text, now)).transpose()?,
+        until: filters.until.as_deref().map(|text| time(text, now)).transpose()?,
+    })
+}
+
+/// Over HTTP a client is stored as a hash that nobody can make without the key of this database.
+fn clients(view: &View, client: &str) -> Result<Vec<String>, Failure> {
+    let key = view.client_key().map_err(anyhow::Error::from)?;
+    Ok(vec![client.to_owned(), client::hashed(&key, client.as_bytes())])
+}
+
+/// Names and values of parameters.
+pub fn params(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    words.iter().map(|word| param(word)).collect()
+}
+
+fn param(word: &str) -> Result<(String, String), Failure> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    match word.split_once('=') {
+        Some((name, value)) if !name.is_empty() && name.chars().all(plain) => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Failure::because(Exit::Usage, format!("{word:?} is not a parameter; write NAME=VALUE"))),
+    }
+}
+
+/// A moment; a date, which is its beginning in UTC; or how long ago.
+pub fn time(text: &str, now: Stamp) -> Result<Stamp, Failure> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        return Ok(now.minus(ago));
+    }
+    let day = text.parse::<jiff::civil::Date>().is_ok().then(|| format!("{text}T00:00:00Z"));
+    let example = "write one like 2026-03-01T12:00:00Z, 2026-03-01, or 2h for two hours ago";
+    moment::parse(day.as_deref().unwrap_or(text))
+        .map_err(|_| Failure::because(Exit::Usage, format!("{text:?} is not a time; {example}")))
+}
+
+/// The statuses that are meant, without repetition.
+pub fn statuses(words: &[StatusWord]) -> Vec<Status> {
+    let meant = |status: &Status| words.iter().any(|word| means(*word, *status));
+    Status::ALL.into_iter().filter(meant).collect()
+}
+
+const fn means(word: StatusWord, status: Status) -> bool {
+    match word {
+        StatusWord::Queued => matches!(status, Status::Queued),
+        StatusWord::Started => matches!(status, Status::Started),
+        StatusWord::Failed => status.is_failed(),
+        StatusWord::FailedTimeout => matches!(status, Status::FailedTimeout),
+        StatusWord::FailedUnknown => matches!(status, Status::FailedUnknown),
+    }
+}
+
+/// The results that are meant: those named, and those that lead to one of the statuses.
+pub fn outcomes(results: &[Outcome], words: &[StatusWord]) -> Vec<Outcome> {
+    let statuses = statuses(words);
+    let is_failure = |outcome: Outcome| !matches!(outcome, Outcome::Ok | Outcome::Cancelled | Outcome::Shutdown);
+    let leads = |outcome: Outcome| is_failure(outcome) && statuses.contains(&outcome.failed_status());
+    Outcome::ALL.into_iter().filter(|outcome| results.contains(outcome) || leads(*outcome)).collect()
+}
+
+/// A sort key without its leading minus, and whether it had one.
+pub fn order<T: Copy>(word: &str, keys: &[(&str, T)]) -> Result<(T, bool), Failure> {
+    let (key, reverse) = word.strip_prefix('-').map_or((word, false), |key| (key, true));
+    let found = keys.iter().find(|(name, _)| *name == key);
+    let names = || keys.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    found
+        .map(|(_, order)| (*order, reverse))
+        .ok_or_else(|| Failure::because(Exit::Usage, format!("there is no sort key {key:?}; there are {}", names())))
+}
+
+/// 0 stands for all.
+pub fn limit(limit: u32) -> Option<u32> {
+    (limit > 0).then_some(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_moments_dates_and_how_long_ago() {
+        let now = Stamp(1_772_366_400_000);
+        let ok = |text| time(text, now).map_err(|failure| failure.exit).unwrap();
+        assert_eq!(ok("2h"), Stamp(now.0 - 7_200_000));
+        assert_eq!(ok("2026-03-01"), Stamp(1_772_323_200_000));
+        assert_eq!(ok("2026-03-01T12:00:00Z"), now);
+        assert_eq!(time("gestern", now).unwrap_err().exit, Exit::Usage);
+    }
+
+    #[test]
+    fn failed_means_both_kinds_and_every_result_that_leads_there() {
+        assert_eq!(
+            statuses(&[StatusWord::Failed, StatusWord::FailedTimeout]),
+            [Status::FailedTimeout, Status::FailedUnknown]
+        );
+        assert_eq!(outcomes(&[], &[StatusWord::FailedTimeout]), [Outcome::Timeout, Outcome::Cpu]);
+        assert_eq!(outcomes(&[Outcome::Ok], &[]), [Outcome::Ok]);
+        assert!(!outcomes(&[], &[StatusWord::Failed]).contains(&Outcome::Cancelled));
+    }
+
+    #[test]
+    fn a_parameter_has_a_name() {
+        assert_eq!(params(&["lang=a=b".into()]).unwrap(), [("lang".into(), "a=b".into())]);
+        for word in ["lang", "=fr", "a\"b=c"] {
+            assert_eq!(params(&[word.into()]).unwrap_err().exit, Exit::Usage, "{word}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! From a word to a job: its id, its filename, a unique beginning of that, or the id of one of its attempts.
+
+use crate::{
+    exit::{Exit, Failure},
+    model::{attempt::Attempt, job::Job},
+    site,
+    store::View,
+};
+
+/// So many are named when a beginning fits several.
+const SHOWN: u32 = 5;
+
+/// What a word names: a file, with its job if there is one, and the attempt if it names that.
+pub struct Subject {
+    pub filename: String,
+    pub job: Option<Job>,
+    pub attempt: Option<Attempt>,
+}
+
+/// The job that a word names.
+pub fn job(view: &View, word: &str) -> Result<Job, Failure> {
+    let subject = subject(view, word)?;
+    subject.job.ok_or_else(|| {
+        let advice = "it is neither queued nor started nor failed";
+        Failure::because(Exit::Absent, format!("there is no job for {:?}: {advice}", subject.filename))
+    })
+}
+
+/// The job, or the file that there were attempts at, that a word names. Jobs come before files of the past.
+pub fn subject(view: &View, word: &str) -> Result<Subject, Failure> {
+    if word.is_empty() {
+        return Err(Failure::because(Exit::Usage, "an empty word names no job"));
+    }
+    if let Some(attempt) = attempt(view, word)? {
+        let job = view.job(&attempt.filename).map_err(anyhow::Error::from)?;
+        return Ok(Subject { filename: attempt.filename.clone(), job, attempt: Some(attempt) });
+    }
+    if let Some(job) = by_id(view, word)? {
+        return Ok(of_job(job));
+    }
+    let jobs = named(view, word)?;
+    if let [one] = &jobs[..] {
+        return Ok(of_job(one.clone()));
+    }
+    let files =
+        if jobs.is_empty() { files_named(view, word)? } else { jobs.into_iter().map(|job| job.filename).collect() };
+    match &files[..] {
+        [] => Err(Failure::because(Exit::Absent, format!("there is no job {word:?}"))),
+        [one] => Ok(Subject { filename: one.clone(), job: None, attempt: None }),
+        several => Err(ambiguous(word, several)),
+    }
+}
+
+fn of_job(job: Job) -> Subject {
+    Subject { filename: job.filename.clone(), job: Some(job), attempt: None }
+}
+
+fn attempt(view: &View, word: &str) -> Result<Option<Attempt>, Failure> {
+    let word = word.to_ascii_uppercase();
+    if !site::is_attempt(&word) {
+        return Ok(None);
+    }
+    Ok(view.attempt(&word).map_err(anyhow::Error::from)?)
+}
+
+fn by_id(view: &View, word: &str) -> Result<Option<Job>, Failure> {
+    match word.parse() {
+        Ok(id) => Ok(view.job_by_id(id).map_err(anyhow::Error::from)?),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The one of exactly this name, else all that begin so.
+fn named(view: &View, word: &str) -> anyhow::Result<Vec<Job>> {
+    match view.job(word)? {
+        Some(job) => Ok(vec![job]),
+        None => Ok(view.jobs_named(word, SHOWN)?),
+    }
+}
+
+fn files_named(view: &View, word: &str) -> anyhow::Result<Vec<String>> {
+    let files = view.files_named(word, SHOWN)?;
+    Ok(if files.first().is_some_and(|first| first == word) { vec![word.to_owned()] } else { files })
+}
+
+/// Several names begin so.
+pub fn ambiguous(word: &str, names: &[String]) -> Failure {
+    let more = if names.len() >= SHOWN as usize { ", …" } else { "" };
+    Failure::because(Exit::Usage, format!("{word:?} fits several: {}{more}; write more of it", names.join(", ")))
+}

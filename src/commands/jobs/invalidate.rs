@@ -1,0 +1,166 @@
+//! `jobs invalidate`: files of the cache count no longer, so that the next request has them made anew.
+//!
+//! A file is set back in time past ttl and stale, and prune removes it after grace, as it does with every other: who was
+//! told "ready" a moment ago still finds it. A file that never expires is unlinked, under the lock that publishing
+//! needs, too, and never while a job is for it or is made from it (invariant 8).
+
+use super::{
+    bulk::{self, Done},
+    filter, find,
+};
+use crate::{
+    cache::Entry,
+    cli::InvalidateArgs,
+    commands::{paper::Paper, safe, words, world::World},
+    exit::{Exit, Failure},
+    model::clock::Stamp,
+    store::{Store, Tx, View},
+};
+
+/// So many files are handled under one lock.
+const BATCH: usize = 100;
+
+/// Invalidates the files that are meant.
+pub fn run(world: &World, args: &InvalidateArgs) -> Result<(), Failure> {
+    let mut store = world.open_store()?;
+    let entries = chosen(world, &store.view(), args)?;
+    let mut paper = Paper::new();
+    let failed = all(world, &mut store, &entries, &mut paper)?;
+    paper.close()?;
+    if failed { Err(Failure::code(Exit::Io)) } else { Ok(()) }
+}
+
+fn chosen(world: &World, view: &View, args: &InvalidateArgs) -> Result<Vec<Entry>, Failure> {
+    let is_filtered =
+        args.exporter.is_some() || args.since.is_some() || args.until.is_some() || !args.params.is_empty();
+    let usage = |sentence| Err(Failure::because(Exit::Usage, sentence));
+    match (args.files.is_empty(), is_filtered) {
+        (false, false) => {
+            let entries = scan(world);
+            args.files.iter().map(|word| named(world, &entries, word)).collect()
+        }
+        (true, true) => filtered(world, view, args),
+        (false, true) => usage("name files or give filters, not both"),
+        (true, false) => usage("name a file, or give a filter such as --exporter or --until"),
+    }
+}
+
+/// What cannot be read is told and does not stop the rest.
+fn scan(world: &World) -> Vec<Entry> {
+    let mut problems = Vec::new();
+    let entries = world.cache.scan(&mut problems);
+    for problem in problems {
+        eprintln!("pressroom: {}", safe::line(&problem));
+    }
+    entries
+}
+
+fn named(world: &World, entries: &[Entry], name: &str) -> Result<Entry, Failure> {
+    if let Some(entry) = world.cache.entry(name).unwrap_or(None).filter(|_| !name.is_empty()) {
+        return Ok(entry);
+    }
+    let fits: Vec<_> = entries.iter().filter(|entry| !name.is_empty() && entry.filename.starts_with(name)).collect();
+    match &fits[..] {
+        [] => Err(Failure::because(Exit::Absent, format!("there is no file {name:?} in the cache"))),
+        [one] => Ok((*one).clone()),
+        several => {
+            let names: Vec<_> = several.iter().take(5).map(|entry| entry.filename.clone()).collect();
+            Err(find::ambiguous(name, &names))
+        }
+    }
+}
+
+fn filtered(world: &World, view: &View, args: &InvalidateArgs) -> Result<Vec<Entry>, Failure> {
+    let now = Stamp::now();
+    let since = args.since.as_deref().map(|text| filter::time(text, now)).transpose()?;
+    let until = args.until.as_deref().map(|text| filter::time(text, now)).transpose()?;
+    let params = filter::params(&args.params)?;
+    let mut entries = scan(world);
+    entries.retain(|entry| args.exporter.as_ref().is_none_or(|name| name == entry.exporter()));
+    entries
+        .retain(|entry| since.is_none_or(|since| entry.made >= since) && until.is_none_or(|until| entry.made < until));
+    if !params.is_empty() {
+        entries = with_params(view, entries, &params)?;
+    }
+    if entries.is_empty() {
+        return Err(Failure::because(Exit::Absent, "no file matches"));
+    }
+    bulk::confirm("invalidate", entries.len(), "file", args.yes)?;
+    Ok(entries)
+}
+
+/// The parameters are those of the attempt that made the file.
+fn with_params(view: &View, entries: Vec<Entry>, params: &[(String, String)]) -> anyhow::Result<Vec<Entry>> {
+    let (mut matching, mut unknown) = (Vec::new(), 0);
+    for entry in entries {
+        match view.latest_ok(&entry.filename)? {
+            Some(attempt) if has(&attempt.params, params) => matching.push(entry),
+            Some(_) => {}
+            None => unknown += 1,
+        }
+    }
+    if unknown > 0 {
+        let files = words::count(unknown, "file");
+        eprintln!(
+            "pressroom: the history of {files} is forgotten; their parameters are not known, so they are left alone"
+        );
+    }
+    Ok(matching)
+}
+
+fn has(json: &str, params: &[(String, String)]) -> bool {
+    let values: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
+    params.iter().all(|(name, value)| match &values[name] {
+        serde_json::Value::String(text) => text == value,
+        serde_json::Value::Number(number) => number.to_string() == *value,
+        _ => false,
+    })
+}
+
+/// Tells whether one could not be handled.
+fn all(world: &World, store: &mut Store, entries: &[Entry], paper: &mut Paper) -> Result<bool, Failure> {
+    let mut failed = false;
+    for batch in entries.chunks(BATCH) {
+        let done = store
+            .immediate(|tx| batch.iter().map(|entry| one(world, tx, entry)).collect::<anyhow::Result<Vec<_>>>())?;
+        for outcome in done {
+            match outcome {
+                Ok(line) => paper.line(line),
+                Err(sentence) => {
+                    failed = true;
+                    eprintln!("pressroom: {}", safe::line(&sentence));
+                }
+            }
+        }
+    }
+    Ok(failed)
+}
+
+fn one(world: &World, tx: &Tx, entry: &Entry) -> anyhow::Result<Done> {
+    let name = &entry.filename;
+    let exporter = world.config.exporters.get(entry.exporter());
+    let (ttl, stale) =
+        exporter.map_or((world.config.cache.ttl, world.config.cache.stale), |exporter| (exporter.ttl, exporter.stale));
+    let cannot = |error: std::io::Error| format!("cannot invalidate {name}: {error}");
+    let Some(ttl) = ttl else {
+        if tx.pinned(name)? {
+            return Ok(Ok(format!("left {name} alone: a job for it, or made from it, is queued or started")));
+        }
+        return Ok(world.cache.remove(entry).map(|gone| done("removed", name, gone)).map_err(cannot));
+    };
+    // Publishing needs the lock that we hold, so what lies there now is what we set back.
+    if !matches!(world.cache.entry(name), Ok(Some(now)) if now == *entry) {
+        return Ok(Ok(done("invalidated", name, false)));
+    }
+    let past = Stamp::now().minus(ttl.saturating_add(stale)).min(entry.made);
+    Ok(world.cache.age(name, past).map(|aged| done("invalidated", name, aged)).map_err(cannot))
+}
+
+fn done(what: &str, name: &str, done: bool) -> String {
+    if done {
+        tracing::info!(filename = name, what);
+        format!("{what} {name}")
+    } else {
+        format!("left {name} alone: it was replaced or has gone meanwhile")
+    }
+}

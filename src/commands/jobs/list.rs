@@ -1,0 +1,110 @@
+//! `jobs list`: queued, started and failed jobs.
+
+use super::{filter, json, table::Table};
+use crate::{
+    cli::{Format, ListArgs},
+    commands::{paper::Paper, words, world::World},
+    exit::Failure,
+    model::{clock::Stamp, job::Job, status::Status},
+    store::{JobOrder, JobQuery, View},
+};
+
+const KEYS: [(&str, JobOrder); 9] = [
+    ("id", JobOrder::Id),
+    ("filename", JobOrder::Filename),
+    ("status", JobOrder::Status),
+    ("submitted", JobOrder::Submitted),
+    ("started", JobOrder::Started),
+    ("failed", JobOrder::Failed),
+    ("attempts", JobOrder::Attempts),
+    ("priority", JobOrder::Priority),
+    ("turn", JobOrder::Turn),
+];
+
+/// Prints the jobs that match.
+pub fn run(world: &World, args: &ListArgs) -> Result<(), Failure> {
+    let store = world.view_store()?;
+    let view = store.view();
+    let query = query(&view, args)?;
+    let mut ids = view.job_ids(&query).map_err(anyhow::Error::from)?;
+    let more = args.limit > 0 && ids.len() > args.limit as usize;
+    ids.truncate(if more { args.limit as usize } else { usize::MAX });
+    let mut paper = Paper::new();
+    match args.format {
+        Format::Text => as_table(&view, &ids, &mut paper)?,
+        Format::Json => as_json(&view, &ids, &mut paper)?,
+    }
+    paper.close()?;
+    if more && args.format == Format::Text {
+        eprintln!("pressroom: there are more; give --limit 0 for all");
+    }
+    Ok(())
+}
+
+/// One more than is shown, to know whether there are more.
+fn query(view: &View, args: &ListArgs) -> Result<JobQuery, Failure> {
+    let (order, reverse) = filter::order(&args.sort, &KEYS)?;
+    Ok(JobQuery {
+        about: filter::about(view, &args.filters)?,
+        statuses: filter::statuses(&args.status),
+        order,
+        reverse,
+        limit: filter::limit(args.limit).map(|limit| limit.saturating_add(1)),
+    })
+}
+
+/// A job that has gone since it was found is left out.
+fn each(view: &View, ids: &[i64], paper: &mut Paper, mut show: impl FnMut(&Job, &mut Paper)) -> anyhow::Result<()> {
+    for id in ids {
+        if paper.is_closed() {
+            break;
+        }
+        if let Some(job) = view.job_by_id(*id)? {
+            show(&job, paper);
+        }
+    }
+    Ok(())
+}
+
+fn as_json(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
+    each(view, ids, paper, |job, paper| paper.json(&json::job(job).into()))
+}
+
+fn as_table(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
+    let now = Stamp::now();
+    let mut table = Table::new(["ID", "STATUS", "QUEUE", "AGE", "TRIES", "FILENAME", "NOTE"]);
+    each(view, ids, paper, |job, paper| {
+        let cells = [
+            job.id.to_string(),
+            job.status.name().to_owned(),
+            job.queue.clone(),
+            words::duration(now.since(job.submitted)),
+            job.attempts.to_string(),
+            job.filename.clone(),
+            note(job, now),
+        ];
+        table.row(paper, cells);
+    })?;
+    table.finish(paper);
+    Ok(())
+}
+
+/// What there is to say about where it stands.
+pub fn note(job: &Job, now: Stamp) -> String {
+    let message = job.message.as_deref().unwrap_or_default();
+    match job.status {
+        Status::Queued if job.waits_for_source => {
+            format!("waits for {}", job.source.as_deref().unwrap_or("its source"))
+        }
+        Status::Queued if job.run_after > now => format!("not before {}", words::time(job.run_after)),
+        Status::Queued => String::new(),
+        Status::Started if job.cancel => "is being cancelled".to_owned(),
+        Status::Started => {
+            let percent = job.percent.map(|percent| format!("{percent} %"));
+            [percent.as_deref().unwrap_or_default(), message].join(" ").trim().to_owned()
+        }
+        Status::FailedTimeout | Status::FailedUnknown => {
+            [job.result.as_deref().unwrap_or_default(), message].join(" ").trim().to_owned()
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `pressroom queues`: their modes and how full they are.
+
+use serde_json::json;
+
+use super::{jobs::table::Table, paper::Paper, world::World};
+use crate::{
+    cli::{Format, Global, QueuesArgs, QueuesCommand},
+    exit::{Exit, Failure},
+    site::Site,
+    store::{Mode, QueueState, Store, View},
+};
+
+/// Runs one of the commands about queues.
+pub fn run(global: &Global, args: &QueuesArgs) -> Result<(), Failure> {
+    let world = World::load(global)?;
+    Site::open(&world.config).map_err(anyhow::Error::from)?;
+    match &args.command {
+        QueuesCommand::List { format } => list(&world, *format),
+        QueuesCommand::Pause(names) => set(&world, &names.queues, Mode::Paused),
+        QueuesCommand::Resume(names) => set(&world, &names.queues, Mode::Open),
+        QueuesCommand::Drain(names) => set(&world, &names.queues, Mode::Draining),
+    }
+}
+
+/// A queue as it is and as it is configured; one that is no longer configured starts nothing.
+pub struct Queue {
+    pub name: String,
+    pub state: QueueState,
+    pub running: u32,
+    pub max_running: u32,
+    pub max_queued: u64,
+    pub is_configured: bool,
+}
+
+/// Every queue that is configured or that a job was ever in, by name.
+pub fn all(world: &World, view: &View) -> anyhow::Result<Vec<Queue>> {
+    let rules = &world.config.queues;
+    let known = view.queues()?;
+    let running = view.running_by_queue()?;
+    let mut names: Vec<_> = rules.keys().chain(known.iter().map(|(name, _)| name)).cloned().collect();
+    names.sort();
+    names.dedup();
+    let queue = |name: String| {
+        let state = known.iter().find(|(known, _)| *known == name).map(|(_, state)| state.clone());
+        let busy = running.iter().find(|(queue, _)| *queue == name).map_or(0, |(_, count)| *count);
+        let rules = rules.get(&name);
+        Queue {
+            state: state.unwrap_or_default(),
+            running: busy,
+            max_running: rules.map_or(0, |rules| rules.max_running),
+            max_queued: rules.map_or(0, |rules| rules.max_queued),
+            is_configured: rules.is_some(),
+            name,
+        }
+    };
+    Ok(names.into_iter().map(queue).collect())
+}
+
+fn list(world: &World, format: Format) -> Result<(), Failure> {
+    let store = world.view_store()?;
+    let mut paper = Paper::new();
+    let queues = all(world, &store.view())?;
+    match format {
+        Format::Json => queues.iter().for_each(|queue| paper.json(&as_json(queue))),
+        Format::Text => as_table(&queues, &mut paper),
+    }
+    paper.close()
+}
+
+/// A queue as an object.
+pub fn as_json(queue: &Queue) -> serde_json::Value {
+    json!({
+        "name": queue.name,
+        "mode": queue.state.mode.name(),
+        "queued": queue.state.queued,
+        "max_queued": queue.max_queued,
+        "running": queue.running,
+        "max_running": queue.max_running,
+        "configured": queue.is_configured,
+    })
+}
+
+fn as_table(queues: &[Queue], paper: &mut Paper) {
+    let mut table = Table::new(["QUEUE", "MODE", "QUEUED", "RUNNING"]);
+    for queue in queues {
+        let note = if queue.is_configured { "" } else { " (no longer configured)" };
+        let cells = [
+            queue.name.clone(),
+            queue.state.mode.name().to_owned(),
+            format!("{} of {}", queue.state.queued, queue.max_queued),
+            format!("{} of {}{note}", queue.running, queue.max_running),
+        ];
+        table.row(paper, cells);
+    }
+    table.finish(paper);
+}
+
+fn set(world: &World, names: &[String], mode: Mode) -> Result<(), Failure> {
+    let mut store = world.open_store()?;
+    let known = all(world, &store.view())?;
+    for name in names {
+        if known.iter().all(|queue| queue.name != *name) {
+            let names: Vec<_> = known.iter().map(|queue| queue.name.as_str()).collect();
+            let sentence = format!("there is no queue {name:?}; there are {}", names.join(", "));
+            return Err(Failure::because(Exit::Absent, sentence));
+        }
+    }
+    write(&mut store, names, mode)?;
+    world.site.ring();
+    let mut paper = Paper::new();
+    for name in names {
+        tracing::info!(queue = name, mode = mode.name(), "set");
+        paper.line(format!("queue {name} is {}", mode.name()));
+    }
+    paper.close()
+}
+
+fn write(store: &mut Store, names: &[String], mode: Mode) -> anyhow::Result<()> {
+    store.immediate(|tx| {
+        names.iter().try_for_each(|name| tx.set_mode(name, mode))?;
+        Ok(())
+    })
+}

@@ -1,0 +1,33 @@
+//! The last tick, and whether the clock can be believed.
+
+use std::time::Duration;
+
+use crate::{
+    commands::tick::clock::{here, was_set},
+    model::clock::Stamp,
+    store::TickMark,
+};
+
+/// A last tick further ahead than this shows a clock that was set back.
+const TOLERANCE_MS: i64 = 60_000;
+
+/// How long nobody has ticked, and what is wrong with the clock.
+pub struct Clock {
+    /// `None`: nobody ever has.
+    pub quiet: Option<Duration>,
+    /// It was set since the last tick.
+    pub was_set: bool,
+    /// The last tick lies so far ahead.
+    pub ahead: Option<Duration>,
+}
+
+/// Compares this moment with the last tick.
+pub fn of(last: Option<&TickMark>, now: Stamp) -> Clock {
+    Clock {
+        quiet: last.map(|last| now.since(last.at)),
+        was_set: last.is_some_and(|last| was_set(last, &here(now))),
+        ahead: last
+            .map(|last| last.at.since(now))
+            .filter(|ahead| ahead.as_millis() > TOLERANCE_MS.unsigned_abs().into()),
+    }
+}

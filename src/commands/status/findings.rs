@@ -1,0 +1,225 @@
+//! What is wrong, how bad that is, and what to do about it.
+
+use std::time::Duration;
+
+use super::{gather::Report, running::Running};
+use crate::{
+    commands::{queues::Queue, words, world::World},
+    model::{breaker::Breaker, status::Outcome},
+    site::Sight,
+    store::Mode,
+};
+
+/// Nobody has ticked for so long: cron may just be late.
+const QUIET: Duration = Duration::from_mins(3);
+/// Nobody has ticked for so long: nothing works.
+const SILENT: Duration = Duration::from_mins(10);
+/// Bytes: a log that is not copied back is held by a reader that does not end.
+const LARGE_WAL: u64 = 256 << 20;
+/// With fewer files left than this, publishing will soon fail.
+const FEW_INODES: u64 = 1000;
+/// So many attempts must have ended in the last hour before their share of failures means anything.
+const ENOUGH: u64 = 10;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Warning,
+    Critical,
+}
+
+impl Level {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub level: Level,
+    /// A word for programs.
+    pub code: &'static str,
+    /// What it is, and what to do.
+    pub text: String,
+}
+
+/// Everything that is wrong, the worst first.
+pub fn all(world: &World, report: &Report) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(tick(report));
+    found.extend(time(report));
+    found.extend(disk(report));
+    found.extend(writer(report));
+    found.extend(report.queues.iter().flat_map(queue));
+    found.extend(report.breakers.iter().map(breaker));
+    found.extend(report.running.iter().filter_map(run));
+    found.extend(waiting(world, report));
+    found.extend(failures(report));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+    found
+}
+
+fn warning(code: &'static str, text: impl Into<String>) -> Finding {
+    Finding { level: Level::Warning, code, text: text.into() }
+}
+
+fn critical(code: &'static str, text: impl Into<String>) -> Finding {
+    Finding { level: Level::Critical, code, text: text.into() }
+}
+
+fn tick(report: &Report) -> Option<Finding> {
+    const ADVICE: &str = "is the crontab of the cron user installed, and cron running?";
+    match report.clock.quiet {
+        None => Some(critical("never_ticked", format!("no tick has ever run; {ADVICE}"))),
+        Some(quiet) if quiet >= QUIET => {
+            let text = format!("no tick has run for {}; {ADVICE}", words::duration(quiet));
+            Some(if quiet >= SILENT { critical("no_tick", text) } else { warning("no_tick", text) })
+        }
+        Some(_) => None,
+    }
+}
+
+fn time(report: &Report) -> Option<Finding> {
+    if let Some(ahead) = report.clock.ahead {
+        let ahead = words::duration(ahead);
+        return Some(warning(
+            "clock",
+            format!("the last tick lies {ahead} ahead: the clock was set back; check the time service"),
+        ));
+    }
+    let text = "the clock was set since the last tick; check the time service";
+    report.clock.was_set.then(|| warning("clock", text))
+}
+
+fn disk(report: &Report) -> Vec<Finding> {
+    let disk = &report.disk;
+    let mut found = Vec::new();
+    if let Some(free) = disk.free.filter(|free| *free < disk.min_free) {
+        let (free, least) = (words::bytes(free), words::bytes(disk.min_free));
+        let text =
+            format!("{free} of disk space is free, less than min_free ({least}): nothing is started; free some space");
+        found.push(critical("disk_low", text));
+    }
+    if let Some(free) = disk.free_inodes.filter(|free| *free < FEW_INODES) {
+        let files = words::count(free, "file");
+        found.push(critical(
+            "inodes_low",
+            format!("only {files} more can be made on the disk of the cache; remove some"),
+        ));
+    }
+    if disk.wal > LARGE_WAL {
+        let size = words::bytes(disk.wal);
+        let text = format!(
+            "the database's log has {size}: a process has kept reading for long; find it with `fuser` and end it"
+        );
+        found.push(warning("wal_large", text));
+    }
+    found
+}
+
+fn writer(report: &Report) -> Option<Finding> {
+    let who = report.writer.as_ref()?;
+    Some(critical("database_locked", format!("{who} holds the database's write lock and does not let go; end it")))
+}
+
+fn queue(queue: &Queue) -> Vec<Finding> {
+    let (name, waiting) = (&queue.name, queue.state.queued);
+    let mut found = Vec::new();
+    found.extend(held(queue));
+    if queue.is_configured && waiting >= queue.max_queued {
+        let text = format!(
+            "queue {name} is full with {waiting} jobs: requests are turned away; `pressroom jobs list --queue {name}` shows whose"
+        );
+        found.push(warning("queue_full", text));
+    }
+    if !queue.is_configured && waiting > 0 {
+        let text = format!(
+            "queue {name} is no longer configured, but {} wait in it; configure or cancel them",
+            words::count(waiting, "job")
+        );
+        found.push(warning("queue_unknown", text));
+    }
+    found
+}
+
+/// What an admin has stopped and may have forgotten.
+fn held(queue: &Queue) -> Option<Finding> {
+    let name = &queue.name;
+    let (code, what) = match queue.state.mode {
+        Mode::Open => return None,
+        Mode::Paused => ("queue_paused", "paused: nothing of it is started"),
+        Mode::Draining => ("queue_draining", "draining: requests are turned away"),
+    };
+    Some(warning(code, format!("queue {name} is {what}; `pressroom queues resume {name}` lets it go on")))
+}
+
+fn breaker((name, state): &(String, Breaker)) -> Finding {
+    let how = match state {
+        Breaker::Open { until } => format!("none is started before {}", words::time(*until)),
+        Breaker::Trial | Breaker::Closed => "one is started at a time".to_owned(),
+    };
+    let look = format!("`pressroom jobs history --exporter {name}` tells why");
+    warning("breaker", format!("exporter {name} fails on every file: {how}; {look}"))
+}
+
+fn run(running: &Running) -> Option<Finding> {
+    let job = format!("job {} ({})", running.job.id, running.job.filename);
+    if running.is_overdue {
+        let elapsed = words::duration(running.elapsed);
+        let text = format!("{job} runs for {elapsed} and should have been ended; the next tick kills it");
+        return Some(warning("overdue", text));
+    }
+    let lost = matches!(running.sight, Sight::Free | Sight::Missing);
+    // A run that has just died is the next tick's matter.
+    let text = format!("the run of {job} has died and no tick has dealt with it");
+    (lost && running.elapsed > QUIET).then(|| warning("lost", text))
+}
+
+/// A job that waits for half of the time after which it is dropped.
+fn waiting(world: &World, report: &Report) -> Option<Finding> {
+    let (job, since) = report.oldest.as_ref()?;
+    let exporter = world.config.exporters.get(&job.exporter)?;
+    let waits = report.now.since(*since);
+    if waits < exporter.queued_ttl / 2 {
+        return None;
+    }
+    let (age, most) = (words::duration(waits), words::duration(exporter.queued_ttl));
+    let text = format!(
+        "job {} ({}) has waited for {age} and is dropped after {most}; see what holds the rest back",
+        job.id, job.filename
+    );
+    Some(warning("waiting_long", text))
+}
+
+fn failures(report: &Report) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (outcome, count) in report.failures() {
+        let what = match outcome {
+            Outcome::Spawn => "could not be started",
+            Outcome::Lost => "lost their run process",
+            _ => continue,
+        };
+        let text = format!(
+            "{} of the last hour {what}; `pressroom jobs history --result {}` tells why",
+            words::count(count, "attempt"),
+            outcome.name()
+        );
+        found.push(warning(if outcome == Outcome::Spawn { "spawn" } else { "lost_runs" }, text));
+    }
+    let (failed, ended) = (report.failures().map(|(_, count)| count).sum::<u64>(), total(report));
+    if ended >= ENOUGH && failed * 2 >= ended {
+        let text = format!(
+            "{failed} of {ended} attempts of the last hour failed; `pressroom jobs history --status failed` tells why"
+        );
+        found.push(warning("failures", text));
+    }
+    found
+}
+
+fn total(report: &Report) -> u64 {
+    report.last_hour.iter().map(|(_, count)| count).sum()
+}

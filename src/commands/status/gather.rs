@@ -1,0 +1,157 @@
+//! What there is to know about the site at this moment.
+
+use std::time::Duration;
+
+use super::{
+    clock::{self, Clock},
+    findings::{self, Finding, Level},
+    running::{self, Running},
+};
+use crate::{
+    commands::{
+        queues::{self, Queue},
+        request::breaker_of,
+        tick::seats::Seats,
+        world::World,
+    },
+    model::{
+        breaker::Breaker,
+        clock::Stamp,
+        job::Job,
+        status::{Outcome, Status},
+    },
+    site,
+    store::{Store, Tally, TickMark, View},
+};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// Everything that `status` tells, however it tells it.
+pub struct Report {
+    pub now: Stamp,
+    pub queues: Vec<Queue>,
+    /// Failed jobs by queue and status.
+    pub failed: Vec<(String, Status, u64)>,
+    pub running: Vec<Running>,
+    pub max_running: u32,
+    /// One sentence for each thing that keeps jobs from being started.
+    pub held_back: Vec<String>,
+    /// The queued job that could have been started for the longest time, and since when.
+    pub oldest: Option<(Job, Stamp)>,
+    pub last_tick: Option<TickMark>,
+    pub clock: Clock,
+    pub cache: CacheSize,
+    pub disk: Disk,
+    /// How the attempts of the last hour ended.
+    pub last_hour: Vec<(Outcome, u64)>,
+    /// Exporters whose breaker is not closed.
+    pub breakers: Vec<(String, Breaker)>,
+    /// A process that holds the write lock and does not let go.
+    pub writer: Option<String>,
+    /// Since the beginning.
+    pub tallies: Vec<Tally>,
+    /// The worst first.
+    pub findings: Vec<Finding>,
+}
+
+/// What lies in the cache.
+pub struct CacheSize {
+    pub files: u64,
+    /// Bytes.
+    pub size: u64,
+    pub max_size: u64,
+}
+
+/// Room on the disk; sizes in bytes.
+pub struct Disk {
+    /// `None`: it could not be found out.
+    pub free: Option<u64>,
+    pub min_free: u64,
+    pub free_inodes: Option<u64>,
+    pub database: u64,
+    /// Of the write-ahead log.
+    pub wal: u64,
+}
+
+impl Report {
+    /// Looks at everything, and judges it.
+    pub fn gather(world: &World, view: &View) -> anyhow::Result<Self> {
+        let now = Stamp::now();
+        let last_tick = view.last_tick()?;
+        let mut report = Self {
+            now,
+            queues: queues::all(world, view)?,
+            failed: view.failed_by_queue()?,
+            running: running::all(world, view, now)?,
+            max_running: world.config.host.max_running,
+            held_back: Seats::of(world, view, now, &[])?.reasons,
+            oldest: oldest(view)?,
+            clock: clock::of(last_tick.as_ref(), now),
+            last_tick,
+            cache: cache(world),
+            disk: disk(world),
+            last_hour: view.outcomes_since(now.minus(HOUR))?,
+            breakers: breakers(world, view, now)?,
+            writer: running::stuck_writer(&world.config.database),
+            tallies: view.tallies()?,
+            findings: Vec::new(),
+        };
+        report.findings = findings::all(world, &report);
+        Ok(report)
+    }
+
+    /// `None`: all is well.
+    pub fn worst(&self) -> Option<Level> {
+        self.findings.iter().map(|finding| finding.level).max()
+    }
+
+    /// Jobs of the last hour's attempts that failed, by result.
+    pub fn failures(&self) -> impl Iterator<Item = (Outcome, u64)> {
+        let is_failure = |outcome: Outcome| !matches!(outcome, Outcome::Ok | Outcome::Cancelled | Outcome::Shutdown);
+        self.last_hour.iter().copied().filter(move |(outcome, _)| is_failure(*outcome))
+    }
+
+    /// How many failed jobs a queue has of this status.
+    pub fn failed_in(&self, queue: &str, status: Status) -> u64 {
+        let of = |(name, kind, _): &&(String, Status, u64)| name == queue && *kind == status;
+        self.failed.iter().find(of).map_or(0, |(_, _, count)| *count)
+    }
+}
+
+fn oldest(view: &View) -> anyhow::Result<Option<(Job, Stamp)>> {
+    let mut oldest: Option<(Job, Stamp)> = None;
+    for exporter in view.exporters()? {
+        let candidate = view.oldest_queued_job(&exporter)?;
+        oldest = [oldest, candidate].into_iter().flatten().min_by_key(|(job, since)| (*since, job.id));
+    }
+    Ok(oldest)
+}
+
+/// What cannot be read is tick's to report.
+fn cache(world: &World) -> CacheSize {
+    let entries = world.cache.scan(&mut Vec::new());
+    let size = entries.iter().fold(0_u64, |sum, entry| sum.saturating_add(entry.size));
+    CacheSize { files: entries.len() as u64, size, max_size: world.config.cache.max_size }
+}
+
+fn disk(world: &World) -> Disk {
+    let (database, wal) = Store::sizes(&world.config.database);
+    Disk {
+        free: site::free_bytes(&world.site.cache()).ok(),
+        min_free: world.config.cache.min_free,
+        free_inodes: site::free_inodes(&world.site.cache()).ok().flatten(),
+        database,
+        wal,
+    }
+}
+
+fn breakers(world: &World, view: &View, now: Stamp) -> anyhow::Result<Vec<(String, Breaker)>> {
+    let mut open = Vec::new();
+    for (name, exporter) in &world.config.exporters {
+        match breaker_of(view, exporter, now)? {
+            Breaker::Closed => {}
+            state => open.push((name.clone(), state)),
+        }
+    }
+    Ok(open)
+}

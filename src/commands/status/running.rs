@@ -1,0 +1,70 @@
+//! Started jobs as they are seen from outside, and whoever holds up the database.
+
+use std::{
+    fs,
+    path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    commands::world::World,
+    model::{clock, clock::Stamp, job::Job},
+    site::{Sight, boot_id},
+    store::{Store, View},
+};
+
+/// An attempt may outlive its time-out and its `kill_after` by so much before it is overdue.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Who holds the write lock for so long is stuck; a commit takes milliseconds.
+const STUCK: Duration = Duration::from_secs(1);
+
+/// A started job.
+pub struct Running {
+    pub job: Job,
+    /// Whether its run holds its lock.
+    pub sight: Sight,
+    pub elapsed: Duration,
+    /// What it is allowed; `None` if the attempt's row has gone.
+    pub timeout: Option<Duration>,
+    /// It should have been ended long ago.
+    pub is_overdue: bool,
+}
+
+/// All started jobs, the oldest first.
+pub fn all(world: &World, view: &View, now: Stamp) -> anyhow::Result<Vec<Running>> {
+    view.started()?.into_iter().map(|job| one(world, view, job, now)).collect()
+}
+
+fn one(world: &World, view: &View, job: Job, now: Stamp) -> anyhow::Result<Running> {
+    let attempt = job.attempt.as_ref().map(|id| view.attempt(id)).transpose()?.flatten();
+    let limits = attempt.map(|attempt| attempt.limits);
+    let sight = job.attempt.as_ref().map_or(Sight::Missing, |id| world.site.peek(id));
+    let elapsed = elapsed(world, &job, now);
+    let allowed = limits.as_ref().map(|limits| limits.timeout + limits.kill_after + PATIENCE);
+    let is_overdue = sight == Sight::Alive && allowed.is_some_and(|allowed| elapsed > allowed);
+    Ok(Running { job, sight, elapsed, timeout: limits.map(|limits| limits.timeout), is_overdue })
+}
+
+/// By the clock of the limits, if its run has noted it and we may read it; else by the wall clock.
+fn elapsed(world: &World, job: &Job, now: Stamp) -> Duration {
+    let note = job.attempt.as_ref().and_then(|id| world.site.note_of(id).ok());
+    match note.filter(|note| note.boot_id == boot_id()) {
+        Some(note) => clock::since_boot().saturating_sub(note.since_boot),
+        None => job.started.map_or(Duration::ZERO, |started| now.since(started)),
+    }
+}
+
+/// A process that has held the database's write lock for as long as we looked: its number and name.
+pub fn stuck_writer(database: &Path) -> Option<String> {
+    let first = Store::writer(database)?;
+    let end = Instant::now() + STUCK;
+    while Instant::now() < end {
+        sleep(Duration::from_millis(20));
+        if Store::writer(database) != Some(first) {
+            return None;
+        }
+    }
+    let name = fs::read_to_string(format!("/proc/{first}/comm")).unwrap_or_default();
+    Some(format!("process {first} ({})", name.trim()))
+}

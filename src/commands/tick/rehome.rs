@@ -1,0 +1,43 @@
+//! Jobs in a queue that is no longer configured go where a request would put them now, or they would never be started.
+
+use super::Round;
+use crate::{
+    commands::world::World,
+    config::params::{self, Values},
+    model::job::Job,
+    store::View,
+};
+
+/// So many of one queue go in one round.
+const BATCH: u32 = 1000;
+
+/// Moves those that wait for nothing; the others follow when they wait no longer.
+pub fn jobs(round: &mut Round) -> anyhow::Result<()> {
+    for queue in homeless(&round.store.view(), round.world)? {
+        let world = round.world;
+        let moved = round.store.immediate(|tx| {
+            let jobs = tx.ready_in(&queue, BATCH)?;
+            for job in &jobs {
+                tx.move_to(job, home(world, job))?;
+            }
+            Ok(jobs.len())
+        })?;
+        tracing::info!(queue, moved, "the queue is no longer configured");
+    }
+    Ok(())
+}
+
+/// Queues that have jobs and no rules.
+pub fn homeless(view: &View, world: &World) -> anyhow::Result<Vec<String>> {
+    let known = |name: &String| world.config.queues.contains_key(name);
+    let full = view.queues()?.into_iter().filter(|(name, state)| state.queued > 0 && !known(name));
+    Ok(full.map(|(name, _)| name).collect())
+}
+
+/// A job that fits nothing any more is told so at its claim, in the queue that always exists.
+fn home<'a>(world: &'a World, job: &Job) -> &'a str {
+    let exporter = world.config.exporters.get(&job.exporter);
+    let lane =
+        exporter.and_then(|exporter| Some(params::lane(exporter, &Values::from_json(exporter, &job.params).ok()?)));
+    lane.unwrap_or("default")
+}

@@ -1,0 +1,186 @@
+//! One visit, from the wish to the response: the file if it is fresh, else what `request` answers.
+
+use std::{fs::File, io::Read, os::fd::AsFd, time::Duration};
+
+use super::{
+    client,
+    file::Ready,
+    name,
+    problem::Problem,
+    reply::Reply,
+    response::Response,
+    since, slot,
+    url::Address,
+    variables::Variables,
+    wish::{Form, Method, Wish},
+};
+use crate::{
+    cache::Cached,
+    commands::{
+        request::{self, Ask},
+        world::World,
+    },
+    config::{EnqueueOn, Exporter},
+    exit::Failure,
+    model::{
+        answer::{Answer, State},
+        clock::Stamp,
+        policy::{Freshness, freshness},
+    },
+};
+
+/// Why a visit ends early.
+enum Stop {
+    Problem(Problem),
+    Failure(Failure),
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl<E: Into<Failure>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failure(error.into())
+    }
+}
+
+/// Answers one request.
+pub(super) fn respond(world: &World, variables: &Variables, input: impl Read + AsFd) -> Response {
+    let mut visit =
+        Visit { world, now: Stamp::now(), reply: Reply { rules: Some(&world.config.http), ..Reply::bare(variables) } };
+    let answered = Wish::read(variables, input).map_err(Stop::from).and_then(|wish| visit.answer(wish));
+    answered.unwrap_or_else(|stop| match stop {
+        Stop::Problem(problem) => visit.reply.problem(&problem),
+        Stop::Failure(failure) => visit.reply.failure(&failure),
+    })
+}
+
+struct Visit<'a> {
+    world: &'a World,
+    now: Stamp,
+    reply: Reply<'a>,
+}
+
+impl<'a> Visit<'a> {
+    fn answer(&mut self, mut wish: Wish) -> Result<Response, Stop> {
+        let rules = &self.world.config.http;
+        self.reply.form = wish.form;
+        let exporter = self.exporter(&wish)?;
+        let ask = match Ask::check(&self.world.config, &wish.exporter, &wish.values) {
+            Ok(ask) => ask,
+            Err(refused) => return Ok(self.reply.answer(&refused)),
+        };
+        if wish.refresh && rules.refresh.is_some() {
+            wish.after = Some(since::written(self.now));
+        }
+        let after = since::moment(wish.after.as_deref(), rules.refresh, self.now)?;
+        let ask = Ask { after, no_enqueue: self.only_looks(wish.method), ..ask };
+        self.reply.name = Some(name::download(exporter, &ask.values));
+        let address = Address::of(self.reply.variables, &wish);
+        // A page that came back to a task would start it again and again.
+        self.reply.address = (!exporter.is_task()).then(|| address.clone());
+        match wish.method {
+            Method::Post => self.post(&wish, &address, ask),
+            _ if wish.refresh && after.is_some() => Ok(see_other(&wish, &address)),
+            _ => self.get(&wish, ask),
+        }
+    }
+
+    fn exporter(&self, wish: &Wish) -> Result<&'a Exporter, Problem> {
+        let name = std::str::from_utf8(&wish.exporter).map_err(|_| Problem::Unknown)?;
+        self.world.config.exporters.get(name).filter(|exporter| exporter.web).ok_or(Problem::Unknown)
+    }
+
+    fn only_looks(&self, method: Method) -> bool {
+        let by_button = self.world.config.http.enqueue_on == EnqueueOn::Post;
+        method == Method::Head || (method == Method::Get && by_button)
+    }
+
+    /// What was queued is told by the GET that follows; what could not be queued, at once.
+    fn post(&self, wish: &Wish, address: &Address, ask: Ask) -> Result<Response, Stop> {
+        let state = match self.fresh(&ask)? {
+            Some(_) => Answer::new(State::Ready),
+            None => request::answer(self.world, &self.signed(ask)?)?,
+        };
+        match state.state {
+            State::Unavailable | State::Limited | State::Invalid | State::Unknown => Ok(self.reply.answer(&state)),
+            _ => Ok(see_other(wish, address)),
+        }
+    }
+
+    fn get(&self, wish: &Wish, ask: Ask) -> Result<Response, Stop> {
+        if let Some((file, cached)) = self.fresh(&ask)? {
+            return Ok(self.ready(wish, &ask, file, cached));
+        }
+        let ask = self.signed(ask)?;
+        let answer = request::answer(self.world, &ask)?;
+        let answer = self.waited(wish, &ask, answer)?;
+        if answer.state != State::Ready {
+            return Ok(self.reply.answer(&answer));
+        }
+        match self.world.cache.open(&ask.filename)? {
+            Some((file, cached)) => Ok(self.ready(wish, &ask, file, cached)),
+            None => Ok(self.reply.answer(&Answer::new(State::Unavailable))),
+        }
+    }
+
+    /// The file, opened, if it is fresh as it was opened and nothing more is asked of it.
+    fn fresh(&self, ask: &Ask) -> Result<Option<(File, Cached)>, Stop> {
+        if ask.after.is_some() || ask.exporter.is_task() {
+            return Ok(None);
+        }
+        let opened = self.world.cache.open(&ask.filename)?;
+        Ok(opened.filter(|(_, cached)| self.age(ask.exporter, cached) == Freshness::Fresh))
+    }
+
+    fn age(&self, exporter: &Exporter, cached: &Cached) -> Freshness {
+        freshness(cached.made, self.now, exporter.ttl, exporter.stale)
+    }
+
+    fn ready(&self, wish: &Wish, ask: &Ask, file: File, cached: Cached) -> Response {
+        if self.reply.wants_json() || matches!(wish.form, Some(Form::Page(_))) {
+            return self.reply.answer(&request::ready(ask, &cached, self.now));
+        }
+        let ready = Ready {
+            file,
+            filename: ask.filename.clone(),
+            name: self.reply.name.clone().unwrap_or_default(),
+            content_type: ask.exporter.file().map(|file| file.content_type.clone()).unwrap_or_default(),
+            expires: ask.exporter.ttl.map(|ttl| cached.made.plus(ttl)),
+            stale: self.age(ask.exporter, &cached) != Freshness::Fresh,
+            cached,
+        };
+        ready.response(&self.world.config.http.sendfile, wish.method, self.reply.variables, self.now)
+    }
+
+    /// With the visitor's name in it, which only a job that is queued needs.
+    fn signed<'b>(&self, ask: Ask<'b>) -> Result<Ask<'b>, Stop> {
+        let name = client::named(self.reply.variables, &self.world.config.http.client);
+        let Some(name) = name.filter(|_| !ask.no_enqueue) else { return Ok(ask) };
+        let key = self.world.open_store()?.view().client_key().map_err(anyhow::Error::from)?;
+        Ok(Ask { client: Some(client::hashed(&key, name)), ..ask })
+    }
+
+    /// Holds the answer while there is a seat and hope that it becomes a better one.
+    fn waited(&self, wish: &Wish, ask: &Ask, answer: Answer) -> Result<Answer, Stop> {
+        let rules = &self.world.config.http;
+        let limit = wish.wait.unwrap_or_default().min(rules.max_wait);
+        let pending = matches!(answer.state, State::Queued | State::Started);
+        if !pending || limit == Duration::ZERO || wish.method != Method::Get {
+            return Ok(answer);
+        }
+        match slot::take(&self.world.site.queue().join("waiters"), rules.max_waiters)? {
+            Some(_seat) => Ok(request::until_settled(self.world, ask, answer, limit)?),
+            None => Ok(answer),
+        }
+    }
+}
+
+/// On to the same thing by GET.
+fn see_other(wish: &Wish, address: &Address) -> Response {
+    let onward = wish.manner().into_iter().fold(address.clone(), |address, (word, value)| address.with(word, &value));
+    Response::passing(303).with("Location", onward.to_string()).with("Content-Length", "0")
+}

@@ -1,0 +1,121 @@
+//! The words of a page in one language. What a language file leaves out is said in English.
+
+use toml::{Table, Value};
+
+use super::{
+    language::{self, FALLBACK},
+    log,
+    templates::{Templates, built_in},
+};
+
+#[derive(Clone, Debug)]
+pub(super) struct Words {
+    /// `de`, `pt-br`.
+    pub(super) language: String,
+    table: Table,
+}
+
+impl Words {
+    /// In the first of the reader's languages that there is.
+    pub(super) fn choose(templates: Templates, accept_language: &str) -> Self {
+        let language = language::choose(accept_language, |tag| templates.file(&format!("{tag}.toml")).is_some());
+        let mut table = english();
+        if let Some(own) = templates.file(&format!("{language}.toml")) {
+            overlay(&mut table, read(&own, &language));
+        }
+        Self { language, table }
+    }
+
+    pub(super) const fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// One text; nothing for one that is not there.
+    pub(super) fn text(&self, group: &str, name: &str) -> &str {
+        self.table.get(group).and_then(|group| group.get(name)).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A sentence of the program or of an exporter in this language, or as it is.
+    pub(super) fn sentence<'a>(&'a self, sentence: &'a str) -> &'a str {
+        let known = self.table.get("sentences").and_then(|known| known.get(sentence)).and_then(Value::as_str);
+        known.unwrap_or(sentence)
+    }
+
+    /// `4 min`. Rounded as one says it.
+    pub(super) fn duration(&self, seconds: u64) -> String {
+        let (unit, length) = match seconds {
+            0..90 => ("seconds", 1),
+            90..5400 => ("minutes", 60),
+            _ => ("hours", 3600),
+        };
+        self.number(unit, ((seconds + length / 2) / length).max(1))
+    }
+
+    pub(super) fn number(&self, phrase: &str, number: u64) -> String {
+        self.text("phrases", phrase).replace("{n}", &number.to_string())
+    }
+}
+
+fn english() -> Table {
+    read(built_in("en.toml").unwrap_or_default(), FALLBACK)
+}
+
+fn read(text: &str, language: &str) -> Table {
+    text.parse().unwrap_or_else(|error| {
+        log::line(format_args!("{language}.toml of the pages cannot be read: {error}"));
+        Table::new()
+    })
+}
+
+fn overlay(below: &mut Table, above: Table) {
+    for (name, value) in above {
+        match (below.get_mut(&name), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
+            (_, value) => drop(below.insert(name, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(table: &Table, before: &str) -> Vec<String> {
+        let below = |(name, value): (&String, &Value)| match value {
+            Value::Table(table) => keys(table, &format!("{before}{name}.")),
+            _ => vec![format!("{before}{name}")],
+        };
+        table.iter().flat_map(below).collect()
+    }
+
+    #[test]
+    fn every_language_says_the_same_things() {
+        for language in ["de", "fr", "ar"] {
+            let own = read(built_in(&format!("{language}.toml")).unwrap(), language);
+            assert_eq!(keys(&own, ""), keys(&english(), ""), "{language}");
+        }
+    }
+
+    #[test]
+    fn durations_are_said_in_round_numbers() {
+        let words = Words::choose(Templates::new(None), "de");
+        assert_eq!(words.language, "de");
+        assert_eq!([0, 89, 90, 150, 7200].map(|s| words.duration(s)), ["1 s", "89 s", "2 min", "3 min", "2 h"]);
+    }
+
+    #[test]
+    fn a_language_of_the_site_is_filled_up_with_english() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("it.toml"), "[queued]\ntitle = \"In coda\"").unwrap();
+        let words = Words::choose(Templates::new(Some(dir.path())), "it");
+        assert_eq!((words.text("queued", "title"), words.text("labels", "progress")), ("In coda", "Progress"));
+    }
+
+    #[test]
+    fn a_broken_language_file_is_english() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("it.toml"), "[queued").unwrap();
+        let words = Words::choose(Templates::new(Some(dir.path())), "it");
+        assert_eq!(words.text("labels", "progress"), "Progress");
+    }
+}

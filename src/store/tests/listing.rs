@@ -1,0 +1,137 @@
+//! Lists and counts for the admin.
+
+use super::super::{About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, Measure, Tally};
+use super::*;
+use crate::model::status::Status;
+
+fn jobs(base: &Base, about: About, statuses: &[Status], order: JobOrder) -> Vec<i64> {
+    let query = JobQuery { about, statuses: statuses.to_vec(), order, reverse: false, limit: None };
+    base.store.view().job_ids(&query).unwrap()
+}
+
+fn attempts(base: &Base, query: &AttemptQuery) -> Vec<String> {
+    let view = base.store.view();
+    let rows = view.attempt_rows(query).unwrap();
+    rows.into_iter().map(|row| view.attempt_at(row).unwrap().unwrap().filename).collect()
+}
+
+fn newest() -> AttemptQuery {
+    let (about, outcomes) = (About::default(), Vec::new());
+    AttemptQuery { about, outcomes, order: AttemptOrder::Ended, reverse: true, limit: None }
+}
+
+/// An attempt that began at noon and ended so many minutes later.
+fn ended(base: &mut Base, name: &str, exporter: &str, outcome: Outcome, minutes: i64) {
+    let wish = NewJob { exporter: exporter.into(), client: Some(format!("client of {name}")), ..wish(name) };
+    let job = base.insert(&wish);
+    let claim = base.claim(&job, NOON);
+    let took = Duration::from_millis((minutes * MINUTE).unsigned_abs());
+    let record = Record::bare(outcome, NOON.plus_ms(minutes * MINUTE), took);
+    let done = base.tx(|tx| match outcome {
+        Outcome::Ok => tx.finish_ok(&claim, &record),
+        _ => tx.finish_failed(&claim, &record, record.ended),
+    });
+    assert!(done);
+}
+
+fn history() -> Base {
+    let mut base = Base::new();
+    ended(&mut base, "a", "epub", Outcome::Ok, 1);
+    ended(&mut base, "b", "epub", Outcome::Exit, 2);
+    ended(&mut base, "c", "pdf", Outcome::Ok, 3);
+    ended(&mut base, "d", "epub", Outcome::Cpu, 4);
+    base.started("e");
+    base
+}
+
+fn files(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| file(name)).collect()
+}
+
+#[test]
+fn jobs_are_listed_by_what_they_are_about_in_any_order() {
+    let mut base = Base::new();
+    for (name, priority, client) in [("b", 1, "ann"), ("a", 3, "bob"), ("c", 2, "ann")] {
+        base.insert(&NewJob { priority, client: Some(client.into()), ..wish(name) });
+    }
+    let all = About::default;
+    assert_eq!(jobs(&base, all(), &[], JobOrder::Id), [1, 2, 3]);
+    assert_eq!(jobs(&base, all(), &[], JobOrder::Filename), [2, 1, 3]);
+    assert_eq!(jobs(&base, all(), &[], JobOrder::Priority), [1, 3, 2]);
+    assert_eq!(jobs(&base, all(), &[], JobOrder::Turn), [2, 1, 3]);
+    assert_eq!(jobs(&base, all(), &[Status::Started], JobOrder::Id), [0; 0]);
+    let anns = About { clients: vec!["nobody".into(), "ann".into()], ..all() };
+    assert_eq!(jobs(&base, anns, &[Status::Queued], JobOrder::Id), [1, 3]);
+    let late = About { since: Some(NOON.plus_ms(1)), ..all() };
+    assert_eq!(jobs(&base, late, &[], JobOrder::Id), [0; 0]);
+}
+
+#[test]
+fn a_parameter_is_compared_as_it_is_written() {
+    let mut base = Base::new();
+    base.insert(&NewJob { params: r#"{"pages":20,"of":"x"}"#.into(), ..wish("a") });
+    base.insert(&NewJob { params: r#"{"pages":3}"#.into(), ..wish("b") });
+    let with = |name: &str, value: &str| About { params: vec![(name.into(), value.into())], ..About::default() };
+    assert_eq!(jobs(&base, with("pages", "20"), &[], JobOrder::Id), [1]);
+    assert_eq!(jobs(&base, with("of", "x"), &[], JobOrder::Id), [1]);
+    assert_eq!(jobs(&base, with("of", "' OR 1"), &[], JobOrder::Id), [0; 0]);
+}
+
+#[test]
+fn past_attempts_are_listed_newest_first_and_running_ones_are_not() {
+    let base = history();
+    assert_eq!(attempts(&base, &newest()), files(&["d", "c", "b", "a"]));
+    let epub = About { exporter: Some("epub".into()), ..About::default() };
+    assert_eq!(attempts(&base, &AttemptQuery { about: epub.clone(), ..newest() }), files(&["d", "b", "a"]));
+    let two = AttemptQuery { about: epub.clone(), limit: Some(2), ..newest() };
+    assert_eq!(attempts(&base, &two), files(&["d", "b"]));
+    let oldest = AttemptQuery { about: epub, limit: Some(2), reverse: false, ..newest() };
+    assert_eq!(attempts(&base, &oldest), files(&["a", "b"]));
+    let failed = AttemptQuery { outcomes: vec![Outcome::Exit, Outcome::Cpu], ..newest() };
+    assert_eq!(attempts(&base, &failed), files(&["d", "b"]));
+    let between =
+        About { since: Some(NOON.plus_ms(2 * MINUTE)), until: Some(NOON.plus_ms(4 * MINUTE)), ..About::default() };
+    assert_eq!(attempts(&base, &AttemptQuery { about: between, ..newest() }), files(&["c", "b"]));
+    let client = About { clients: vec!["client of c".into()], ..About::default() };
+    assert_eq!(attempts(&base, &AttemptQuery { about: client, ..newest() }), files(&["c"]));
+    let longest = AttemptQuery { order: AttemptOrder::Duration, limit: Some(1), ..newest() };
+    assert_eq!(attempts(&base, &longest), files(&["d"]));
+}
+
+#[test]
+fn names_of_the_past_are_found_by_their_beginning() {
+    let base = history();
+    let view = base.store.view();
+    assert_eq!(view.files_named("epub/", 3).unwrap(), files(&["a", "b", "c"]));
+    assert_eq!(view.files_named("epub/d", 3).unwrap(), files(&["d"]));
+    assert_eq!(view.files_named("x", 3).unwrap(), [""; 0]);
+}
+
+#[test]
+fn every_end_is_counted_once_and_forgetting_history_changes_no_count() {
+    let mut base = history();
+    let counted = |base: &Base| {
+        let mut tallies = base.store.view().tallies().unwrap();
+        tallies.sort_by_key(|tally| (tally.exporter.clone(), tally.measure == Measure::Wait, tally.bound_ms));
+        tallies
+    };
+    let before = counted(&base);
+    let run = |tally: &&Tally| tally.measure == Measure::Run && tally.exporter == "epub";
+    let runs: Vec<_> =
+        before.iter().filter(run).map(|tally| (tally.bound_ms, tally.outcome, tally.count, tally.total_ms)).collect();
+    let expected =
+        [(60_000, Outcome::Ok, 1, 60_000), (120_000, Outcome::Exit, 1, 120_000), (300_000, Outcome::Cpu, 1, 240_000)];
+    assert_eq!(runs, expected);
+    assert_eq!(before.iter().filter(|tally| tally.measure == Measure::Wait).map(|tally| tally.count).sum::<u64>(), 4);
+    base.tx(|tx| tx.trim_attempts(NOON.plus_ms(10 * MINUTE), 100));
+    assert_eq!(counted(&base), before);
+}
+
+#[test]
+fn failed_jobs_are_counted_by_queue_and_status() {
+    let base = history();
+    let mut failed = base.store.view().failed_by_queue().unwrap();
+    failed.sort_by_key(|(_, status, _)| status.code());
+    let queue = "default".to_owned();
+    assert_eq!(failed, [(queue.clone(), Status::FailedTimeout, 1), (queue, Status::FailedUnknown, 1)]);
+}

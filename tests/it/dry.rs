@@ -1,0 +1,216 @@
+//! `tick --dry-run`: the plan of a round in its order, and not a byte written anywhere.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::{
+        fs::{FileTypeExt, MetadataExt, PermissionsExt},
+        process::CommandExt,
+    },
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    site::{Done, Site, wait_until},
+    together::TICK,
+};
+
+const DRY: [&str; 3] = ["tick", "--dry-run", "--allow-root"];
+
+/// Mode, owner, size, time and bytes of everything below a directory. Not the ctime: for root SQLite confirms the owner
+/// of what lies beside a database, which changes nothing else.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    mode: u32,
+    owner: (u32, u32),
+    size: u64,
+    inode: u64,
+    mtime: (i64, i64),
+    bytes: Vec<u8>,
+}
+
+fn listing(dir: &Path, into: &mut BTreeMap<PathBuf, Seen>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let about = fs::symlink_metadata(&path).unwrap();
+        let readable = about.is_file() && !about.file_type().is_fifo();
+        let seen = Seen {
+            mode: about.mode(),
+            owner: (about.uid(), about.gid()),
+            size: about.size(),
+            inode: about.ino(),
+            mtime: (about.mtime(), about.mtime_nsec()),
+            bytes: if readable { fs::read(&path).unwrap() } else { Vec::new() },
+        };
+        into.insert(path.clone(), seen);
+        if about.is_dir() {
+            listing(&path, into);
+        }
+    }
+}
+
+/// Runs it and compares the whole state directory before and after.
+#[track_caller]
+fn writes_nothing(site: &Site, run: impl FnOnce() -> Done) -> Done {
+    let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+    listing(&site.path("s"), &mut before);
+    let done = run();
+    listing(&site.path("s"), &mut after);
+    let paths: Vec<_> =
+        before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path)).collect();
+    assert!(paths.is_empty(), "changed: {paths:?}");
+    done
+}
+
+#[track_caller]
+fn dry(site: &Site) -> Done {
+    let done = writes_nothing(site, || site.run(&DRY));
+    done.exits(0).stderr("");
+    done
+}
+
+/// One of everything: a dead run, a file to prune, a job to drop, one to retry, jobs to claim, one with no seat.
+fn busy_site() -> Site {
+    let site = Site::new()
+        .exporter_with(r#"echo "$2" >"$1""#, "queued_ttl = \"10m\"")
+        .more("[queue.default]\nmax_running = 2\n")
+        .create();
+    site.ask("Old").exits(75);
+    site.tick().exits(0);
+    site.ask("Lost").exits(75);
+    site.run_at("run-started=kill", &TICK).exits(0);
+    let file = fs::File::open(site.cached("epub/Old.epub")).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900)).unwrap();
+    for title in ["Overdue", "Again", "Emma", "Nana"] {
+        site.ask(title).exits(75);
+    }
+    let database = site.database();
+    database
+        .execute("UPDATE job SET queued_since = queued_since - 700000 WHERE filename = 'epub/Overdue.epub'", [])
+        .unwrap();
+    database.execute("UPDATE job SET attempts = 1 WHERE filename = 'epub/Again.epub'", []).unwrap();
+    site
+}
+
+#[test]
+fn the_plan_has_the_order_of_a_round_and_a_round_then_does_it() {
+    let site = busy_site();
+    let plan = dry(&site).out();
+    let lines: Vec<_> = plan.lines().collect();
+    assert_eq!(lines.len(), 6, "{plan}");
+    assert_eq!(lines[0], "reap job 2 (epub/Lost.epub): its run has died, its result is lost");
+    assert!(lines[1].starts_with("prune cache/epub/Old.epub: made at "), "{plan}");
+    assert_eq!(lines[2], "drop job 3 (epub/Overdue.epub): could not be started for too long");
+    assert!(lines[3].starts_with("retry 2 job 4 (epub/Again.epub): \"/bin/sh\" \"-c\" "), "{plan}");
+    assert!(lines[3].ends_with("\"OUTPUT\" \"Again\""), "{plan}");
+    assert!(lines[4].starts_with("claim job 5 (epub/Emma.epub): "), "{plan}");
+    assert_eq!(lines[5], "hold queue default: no seat is free");
+    site.tick().exits(0).stderr("");
+    assert_eq!(site.names("s/cache/epub"), ["Again.epub", "Emma.epub"]);
+    assert_eq!(
+        site.text("SELECT group_concat(filename, ' ') FROM (SELECT filename FROM job ORDER BY id)"),
+        "epub/Lost.epub epub/Nana.epub"
+    );
+}
+
+#[test]
+fn nothing_to_do_is_no_line() {
+    let site = Site::new().create();
+    dry(&site).stdout("");
+    site.ask("Emma").exits(75);
+    dry(&site).says("claim job 1 (epub/Emma.epub)");
+    site.tick().exits(0);
+    dry(&site).stdout("");
+}
+
+#[test]
+fn a_running_job_is_named_and_a_published_one_will_be_ok() {
+    let site = Site::new().exporter(r#"until [ -e ../../../go ]; do sleep 0.01; done; echo whole >"$1""#).create();
+    site.ask("Emma").exits(75);
+    site.run_at("run-renamed=kill", &["tick", "--allow-root"]).exits(0);
+    site.run(&DRY).exits(0).stdout("running job 1 (epub/Emma.epub)\n").stderr("");
+    fs::write(site.path("go"), "").unwrap();
+    wait_until("the file is there", || site.cached("epub/Emma.epub").exists());
+    wait_until("the run is dead", || site.run(&DRY).out().starts_with("reap "));
+    dry(&site).stdout("reap job 1 (epub/Emma.epub): its run has died, its result is ok\n");
+}
+
+#[test]
+fn what_holds_jobs_back_is_told() {
+    let site = Site::new().create();
+    site.ask("Emma").exits(75);
+    site.database().execute("UPDATE queue SET mode = 'paused'", []).unwrap();
+    dry(&site).stdout("hold queue default: paused\n");
+    let low = "state_dir = \"s\"\n[cache]\nmin_free = \"900PB\"\n[host]\nmin_free_memory = \"0B\"\n";
+    dry(&site.head(low)).says("hold cache: less disk space is free than min_free\n");
+}
+
+#[test]
+fn after_a_jump_of_the_clock_it_says_why_nothing_is_pruned() {
+    let site = busy_site();
+    site.clock(7200.0);
+    let plan = dry(&site).out();
+    assert!(plan.contains("hold prune: the clock was set"), "{plan}");
+    assert!(!plan.contains("prune cache/") && !plan.contains("drop "), "{plan}");
+}
+
+/// Without the log and its index beside the database: nobody has it open, and they are not made.
+#[test]
+fn without_the_log_beside_the_database_none_is_made() {
+    let site = busy_site();
+    let with = dry(&site).out();
+    site.database().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    for ending in ["-shm", "-wal"] {
+        fs::remove_file(site.path(&format!("s/queue/pressroom.db{ending}"))).unwrap();
+        assert_eq!(dry(&site).out(), with);
+    }
+    assert_eq!(site.names("s/queue"), ["doorbell", "pressroom.db", "reserve"]);
+}
+
+/// It waits for no lock: neither for a tick at work nor for a writer.
+#[test]
+fn it_plans_while_another_tick_is_at_work() {
+    let site = busy_site();
+    let at_work = crate::together::Paused::at(&site, "tick-before-reap", &TICK);
+    let database = site.database();
+    database.execute_batch("BEGIN IMMEDIATE; UPDATE job SET percent = NULL").unwrap();
+    dry(&site).says("claim job 5");
+    database.execute_batch("ROLLBACK").unwrap();
+    at_work.go_on().exits(0);
+}
+
+/// Somebody who may read everything and write nothing.
+#[test]
+fn it_works_for_a_user_without_any_right_to_write() {
+    if !nix::unistd::Uid::effective().is_root() {
+        eprintln!("SKIPPED: it_works_for_a_user_without_any_right_to_write: needs root, to become another user");
+        return;
+    }
+    let site = busy_site();
+    let expected = dry(&site).out();
+    fs::set_permissions(site.dir(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = site.path("pressroom");
+    fs::copy(env!("CARGO_BIN_EXE_pressroom"), &program).unwrap();
+    let mut all = BTreeMap::new();
+    listing(&site.path("s"), &mut all);
+    for path in all.keys().chain([&site.path("s")]) {
+        let mode = if path.is_dir() { 0o755 } else { 0o444 };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let nobody = || {
+        let mut command = site.command(&DRY);
+        let mut other = std::process::Command::new(&program);
+        other
+            .args(command.get_args())
+            .env_clear()
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command = other;
+        Done::of(command.current_dir(site.dir()).uid(65534).gid(65534))
+    };
+    writes_nothing(&site, nobody).exits(0).stderr("").stdout(&expected);
+    site.database().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    for ending in ["-shm", "-wal"] {
+        fs::remove_file(site.path(&format!("s/queue/pressroom.db{ending}"))).unwrap();
+    }
+    writes_nothing(&site, nobody).exits(0).stderr("").stdout(&expected);
+}

@@ -1,0 +1,149 @@
+//! A full disk: hits are served, requests are unavailable, tick runs and prune frees space, and then all goes on.
+
+use std::{fs, io::Write, path::PathBuf, process::Command};
+
+use crate::site::Site;
+
+/// A small file system of its own, unmounted when dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None`: it cannot be mounted here, which is told as a skip.
+    fn mount(test: &str, dir: PathBuf) -> Option<Self> {
+        fs::create_dir(&dir).expect("a directory");
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=12m,mode=755", "pressroom-test"]).arg(&dir).output();
+        if mounted.as_ref().is_ok_and(|output| output.status.success()) {
+            return Some(Self(dir));
+        }
+        eprintln!("SKIPPED: {test}: cannot mount a tmpfs (needs root)");
+        None
+    }
+
+    /// Fills it to the last block.
+    fn fill(&self, name: &str) {
+        let mut file = fs::File::create(self.0.join(name)).expect("a file");
+        for size in [1 << 20, 4096, 1] {
+            let block = vec![b'x'; size];
+            while file.write_all(&block).is_ok() {}
+        }
+    }
+
+    fn free(&self) -> u64 {
+        let about = nix::sys::statvfs::statvfs(&self.0).expect("the disk");
+        about.blocks_available() * about.fragment_size()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn head(min_free: &str) -> String {
+    format!("state_dir = \"disk/s\"\n[cache]\nmin_free = \"{min_free}\"\n[host]\nmin_free_memory = \"0B\"\n")
+}
+
+fn site(test: &str) -> Option<(Site, SmallDisk)> {
+    let site = Site::new().head(&head("0B"));
+    let disk = SmallDisk::mount(test, site.path("disk"))?;
+    Some((site.create(), disk))
+}
+
+fn database(site: &Site) -> rusqlite::Connection {
+    rusqlite::Connection::open(site.path("disk/s/queue/pressroom.db")).expect("the database")
+}
+
+fn jobs(site: &Site) -> i64 {
+    database(site).query_row("SELECT count(*) FROM job", [], |row| row.get(0)).expect("a count")
+}
+
+/// The log of the database has some room of its own; when it is used up, a request says so and is no error.
+#[track_caller]
+fn until_unavailable(site: &Site) {
+    for number in 0..500 {
+        let done = site.ask(&format!("book{number}"));
+        if done.output.status.code() == Some(69) {
+            return;
+        }
+        done.exits(75).stderr("");
+    }
+    panic!("500 jobs were queued on a full disk");
+}
+
+#[test]
+fn a_full_disk_serves_what_is_there_and_recovers_by_itself() {
+    let Some((site, disk)) = site("a_full_disk_serves_what_is_there_and_recovers_by_itself") else { return };
+    site.ask("Emma").exits(75);
+    site.tick().exits(0).stderr("");
+    site.ask("Waiting").exits(75);
+    // An old book of three megabytes, and then nothing is left.
+    let old = site.path("disk/s/cache/epub/Old.epub");
+    fs::write(&old, vec![b'x'; 3 << 20]).unwrap();
+    disk.fill("junk");
+    assert_eq!(disk.free(), 0);
+    site.ask("Emma").exits(0).says("ready ").stderr("");
+    site.ask("Waiting").exits(75).stdout("queued 1\n");
+    until_unavailable(&site);
+    site.ask("Nana").exits(69).stdout("unavailable the disk is full\n").stderr("");
+    let site = site.head(&head("2MB"));
+    site.ask("Nana").exits(69).stdout("unavailable the server is low on disk space\n").stderr("");
+    let answer = site.run(&["request", "epub", "title=Nana", "--format", "json"]).exits(69).json();
+    assert_eq!(answer["state"], "unavailable");
+    site.run(&["tick", "--dry-run", "--allow-root"]).exits(0).says("hold cache: less disk space is free");
+    // A tick on it runs to its end, and frees the reserve for the ticks to come.
+    site.tick().exits(0).stdout("");
+    assert_eq!(fs::metadata(site.path("disk/s/queue/reserve")).unwrap().len(), 0);
+    assert!(site.path("disk/s/cache/epub/Emma.epub").exists());
+    // Prune frees what has had its time, with what the reserve gave.
+    fs::File::options()
+        .write(true)
+        .open(&old)
+        .unwrap()
+        .set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900))
+        .unwrap();
+    site.tick().exits(0).stdout("");
+    assert!(!old.exists());
+    assert!(disk.free() > 1 << 20);
+    database(&site).execute("DELETE FROM job WHERE filename LIKE 'epub/book%'", []).unwrap();
+    site.ask("Nana").exits(75).says("queued ");
+    crate::site::wait_until("both books are made", || {
+        site.tick().exits(0);
+        jobs(&site) == 0
+    });
+    site.ask("Nana").exits(0);
+    site.ask("Waiting").exits(0);
+    fs::remove_file(site.path("disk/junk")).unwrap();
+    site.tick().exits(0).stderr("");
+    assert_eq!(fs::metadata(site.path("disk/s/queue/reserve")).unwrap().len(), 1 << 20, "the reserve is taken back");
+}
+
+/// An exporter that fills the disk and claims success is not believed.
+#[test]
+fn an_export_that_fills_the_disk_fails_and_says_why() {
+    let Some((site, disk)) = site("an_export_that_fills_the_disk_fails_and_says_why") else { return };
+    let site = site.exporter(r#"dd if=/dev/zero of="$1" bs=64k count=1000 2>/dev/null; exit 0"#);
+    site.ask("Emma").exits(75);
+    site.tick().exits(0);
+    site.ask("Emma").exits(70);
+    site.tick().exits(0).warns("epub/Emma.epub) failed: no_output").warns("disk is full");
+    assert!(disk.free() > 4 << 20, "its work directory is swept");
+    assert!(site.names("disk/s/cache/epub").is_empty(), "nothing cut is published");
+}
+
+/// A disk that was filled before the first write of a tick.
+#[test]
+fn a_tick_on_a_full_disk_reaps_and_prunes_first() {
+    let Some((site, disk)) = site("a_tick_on_a_full_disk_reaps_and_prunes_first") else { return };
+    site.ask("Emma").exits(75);
+    site.tick().exits(0);
+    let file = site.path("disk/s/cache/epub/Emma.epub");
+    fs::File::open(&file)
+        .unwrap()
+        .set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900))
+        .unwrap();
+    disk.fill("junk");
+    site.tick().exits(0).stdout("");
+    assert!(!file.exists(), "pruning needs no space");
+}

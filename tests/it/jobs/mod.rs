@@ -1,0 +1,6 @@
+//! `pressroom jobs`: looking, and acting.
+
+mod act;
+mod invalidate;
+mod list;
+mod show;

@@ -1,0 +1,279 @@
+//! Starting a web server on loopback, with the configuration that `docs/examples/` shows and its own places in it.
+
+use std::{
+    fs,
+    net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::{Pid, geteuid},
+};
+
+use crate::site::{Site, wait_until};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Nginx,
+    NginxAccel,
+    Apache,
+    ApacheXSendfile,
+    Lighttpd,
+    LighttpdXSendfile,
+    Busybox,
+}
+
+/// A server and the site behind it.
+pub struct Server {
+    pub kind: Kind,
+    pub site: Site,
+    /// Where the exporters are: `http://127.0.0.1:8081/export`.
+    pub base: String,
+    children: Vec<Child>,
+}
+
+const EXPORTER: &str = r#"case "$2" in
+Slow*)
+    echo "40 Fetching images" >>"$PRESSROOM_PROGRESS"
+    while [ ! -e ../../../go ]; do sleep 0.02; done
+    seq 1 400000 >"$1"
+    ;;
+Big) seq 1 400000 >"$1" ;;
+Bad) echo "there is no such book" >"$PRESSROOM_MESSAGE"; exit 65 ;;
+*) printf "%s\n" "$2" >"$1" ;;
+esac"#;
+
+const MORE: &str = r#"
+[exporter.secret]
+command = ["true"]
+filename = "x.txt"
+"#;
+
+impl Kind {
+    /// The program, and a file that comes with it if that is a package of its own.
+    const fn needs(self) -> &'static [&'static str] {
+        match self {
+            Self::Nginx | Self::NginxAccel => &["/usr/sbin/nginx", "/usr/sbin/fcgiwrap"],
+            Self::Apache => &["/usr/sbin/apache2"],
+            Self::ApacheXSendfile => &["/usr/sbin/apache2", "/usr/lib/apache2/modules/mod_xsendfile.so"],
+            Self::Lighttpd | Self::LighttpdXSendfile => &["/usr/sbin/lighttpd"],
+            Self::Busybox => &["/bin/busybox"],
+        }
+    }
+
+    const fn example(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx.conf",
+            Self::NginxAccel => "nginx-accel.conf",
+            Self::Apache => "apache.conf",
+            Self::ApacheXSendfile => "apache-xsendfile.conf",
+            Self::Lighttpd => "lighttpd.conf",
+            Self::LighttpdXSendfile => "lighttpd-xsendfile.conf",
+            Self::Busybox => "busybox-httpd.conf",
+        }
+    }
+
+    const fn sendfile(self) -> &'static str {
+        match self {
+            Self::NginxAccel => "x-accel-redirect:/pressroom-files",
+            Self::ApacheXSendfile | Self::LighttpdXSendfile => "x-sendfile",
+            Self::Nginx | Self::Apache | Self::Lighttpd | Self::Busybox => "off",
+        }
+    }
+
+    /// Whether the file comes from the server itself, with the server's validators.
+    pub fn sends_files(self) -> bool {
+        self.sendfile() != "off"
+    }
+}
+
+impl Server {
+    /// `Err`: what is not installed.
+    pub fn start(kind: Kind) -> Result<Self, String> {
+        for path in kind.needs().iter().chain(&["/usr/bin/curl"]) {
+            if !Path::new(path).exists() {
+                return Err(format!("{path} is not installed"));
+            }
+        }
+        let rules = format!(
+            "[http]\nrefresh = \"0s\"\nsendfile = \"{}\"\n[queue.default]\nmax_per_client = 6\n{MORE}",
+            kind.sendfile()
+        );
+        let site = Site::new().exporter_with(EXPORTER, crate::web::RULES).more(&rules);
+        let site = open_to_server(site);
+        let port = free_port();
+        let script = if kind == Kind::Busybox { "cgi-bin/pressroom.cgi" } else { "export" };
+        let base = format!("http://127.0.0.1:{port}/{script}");
+        let mut server = Self { kind, site, base, children: Vec::new() };
+        server.install_script();
+        server.launch(port);
+        wait_until("the server listens", || {
+            server.children.iter_mut().for_each(|child| assert!(child.try_wait().unwrap().is_none(), "it has ended"));
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        Ok(server)
+    }
+
+    fn launch(&mut self, port: u16) {
+        let conf = self.write("server.conf", &self.configuration(port));
+        let command = match self.kind {
+            Kind::Nginx | Kind::NginxAccel => {
+                let socket = self.site.path("web/fcgiwrap.socket");
+                let mut wrap = as_web_user("/usr/sbin/fcgiwrap");
+                wrap.args(["-c", "4", "-s"]).arg(format!("unix:{}", socket.display()));
+                self.spawn(wrap);
+                wait_until("fcgiwrap listens", || socket.exists());
+                let mut nginx = Command::new("/usr/sbin/nginx");
+                nginx.arg("-e").arg(self.site.path("web/error.log")).arg("-c").arg(conf);
+                nginx
+            }
+            Kind::Apache | Kind::ApacheXSendfile => {
+                let mut apache = Command::new("/usr/sbin/apache2");
+                apache.arg("-DFOREGROUND").arg("-f").arg(conf);
+                apache
+            }
+            Kind::Lighttpd | Kind::LighttpdXSendfile => {
+                let mut lighttpd = Command::new("/usr/sbin/lighttpd");
+                lighttpd.arg("-D").arg("-f").arg(conf);
+                lighttpd
+            }
+            Kind::Busybox => {
+                let mut busybox = as_web_user("/bin/busybox");
+                busybox.args(["httpd", "-f", "-p"]).arg(format!("127.0.0.1:{port}"));
+                busybox.arg("-h").arg(self.site.path("web")).arg("-c").arg(conf);
+                busybox.env("PRESSROOM_CONFIG", self.site.config());
+                busybox
+            }
+        };
+        self.spawn(command);
+    }
+
+    /// The example with our places, in what every installation has around it.
+    fn configuration(&self, port: u16) -> String {
+        let web = self.site.path("web").display().to_string();
+        let example = example(self.kind.example())
+            .replace("/etc/pressroom/pressroom.toml", &self.site.config().display().to_string())
+            .replace("/usr/local/libexec/pressroom/pressroom.cgi", &format!("{web}/cgi-bin/pressroom.cgi"))
+            .replace("/var/lib/pressroom", &self.site.path("s").display().to_string())
+            .replace("/run/fcgiwrap.socket", &format!("{web}/fcgiwrap.socket"))
+            .replace("listen 80", &format!("listen 127.0.0.1:{port}"))
+            .replace("*:80", &format!("127.0.0.1:{port}"))
+            .replace("server.port = 80", &format!("server.port = {port}\nserver.bind = \"127.0.0.1\""));
+        match self.kind {
+            Kind::Nginx | Kind::NginxAccel => format!(
+                "{user}daemon off;\npid {web}/nginx.pid;\nevents {{ }}\nhttp {{\naccess_log off;\n{temp}{example}}}\n",
+                user = if geteuid().is_root() { "user www-data;\n" } else { "" },
+                temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+                    .map(|what| format!("{what}_temp_path {web}/{what};\n"))
+                    .concat(),
+            ),
+            Kind::Apache | Kind::ApacheXSendfile => format!("{}{example}", apache(self.kind, &web, port)),
+            Kind::Lighttpd | Kind::LighttpdXSendfile => {
+                let user = if geteuid().is_root() {
+                    "server.username = \"www-data\"\nserver.groupname = \"www-data\"\n"
+                } else {
+                    ""
+                };
+                format!("server.document-root = \"{web}\"\nserver.errorlog = \"{web}/error.log\"\n{user}{example}")
+            }
+            Kind::Busybox => example,
+        }
+    }
+
+    fn install_script(&self) {
+        let script = fs::read_to_string(root().join("bin/pressroom.cgi")).unwrap();
+        let script = script.replace("${PRESSROOM:-pressroom}", env!("CARGO_BIN_EXE_pressroom"));
+        fs::create_dir(self.site.path("web/cgi-bin")).unwrap();
+        let path = self.write("web/cgi-bin/pressroom.cgi", &script);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn write(&self, below: &str, text: &str) -> PathBuf {
+        let path = self.site.path(below);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn spawn(&mut self, mut command: Command) {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.site.path("web/error.log")).unwrap();
+        command.current_dir(self.site.dir()).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.children.push(command.spawn().unwrap());
+    }
+
+    /// What the server and the program behind it have complained about: all but the server's coming and going.
+    pub fn log(&self) -> String {
+        let log = fs::read_to_string(self.site.path("web/error.log")).unwrap_or_default();
+        log.lines().filter(|line| ![":notice]", "(server.c."].iter().any(|usual| line.contains(usual))).collect()
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        for child in &self.children {
+            let _ = kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM);
+        }
+        for child in &mut self.children {
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("{:?} logged: {}", self.kind, self.log());
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn example(name: &str) -> String {
+    fs::read_to_string(root().join("docs/examples").join(name)).unwrap()
+}
+
+/// A site that the server's user can enter: as root that is another user in the same group.
+fn open_to_server(site: Site) -> Site {
+    fs::create_dir(site.path("web")).unwrap();
+    fs::write(site.path("web/error.log"), "").unwrap();
+    if !geteuid().is_root() {
+        return site.create();
+    }
+    fs::set_permissions(site.dir(), fs::Permissions::from_mode(0o755)).unwrap();
+    site.run(&["check", "--create", "--allow-root", "--group", "www-data"]).exits(0);
+    let owned = Command::new("chown").args(["-R", "www-data:www-data"]).arg(site.path("web")).status().unwrap();
+    assert!(owned.success());
+    site
+}
+
+fn as_web_user(program: &str) -> Command {
+    if !geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=www-data", "--regid=www-data", "--clear-groups", "--", program]);
+    command
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// What Debian's apache2.conf and `a2enmod` do.
+fn apache(kind: Kind, web: &str, port: u16) -> String {
+    let mut modules = vec!["mpm_event", "authz_core", "alias", "env", "headers", "cgid"];
+    if kind == Kind::ApacheXSendfile {
+        modules.push("xsendfile");
+    }
+    let load = |name: &&str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
+    let user = if geteuid().is_root() { "User www-data\nGroup www-data\n" } else { "" };
+    format!(
+        "ServerRoot {web}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {web}/apache.pid\n\
+         ErrorLog {web}/error.log\nLogLevel warn\n{user}{}ScriptSock {web}/cgid.sock\nDefaultRuntimeDir {web}\n",
+        modules.iter().map(load).collect::<String>()
+    )
+}
