@@ -186,11 +186,6 @@ CREATE INDEX attempt_ended ON attempt (ended, result) WHERE ended IS NOT NULL;
 -- Logs of successes to forget: WHERE result = 'ok' AND log = 1 AND ended < ?
 CREATE INDEX attempt_log ON attempt (ended) WHERE result = 'ok' AND log = 1;
 
--- Attempts that succeeded since a tick last told notify.command, or had nobody to tell. Each round empties it.
-CREATE TABLE news (
-    attempt       TEXT NOT NULL PRIMARY KEY
-) STRICT, WITHOUT ROWID;
-
 -- How often each exporter's attempts ended in which way, how long they ran, and how long jobs waited for their first
 -- one: counted from the beginning, as monitoring wants it, while old attempts are forgotten.
 CREATE TABLE tally (
@@ -222,6 +217,11 @@ BEGIN
      WHERE column1 >= NEW.started - NEW.submitted
         ON CONFLICT DO UPDATE SET count = count + 1, total = total + excluded.total;
 END;
+
+-- Attempts that succeeded since a tick last told notify.command, or had nobody to tell. Each round empties it.
+CREATE TABLE news (
+    attempt       TEXT NOT NULL PRIMARY KEY
+) STRICT, WITHOUT ROWID;
 
 -- When a schedule came due last, and when it will next. What it queues is in the configuration.
 CREATE TABLE schedule (

@@ -23,6 +23,7 @@ mod derived;
 mod dry;
 mod fairness;
 mod full_disk;
+mod invariants;
 mod jobs;
 mod kills;
 mod lanes;

@@ -105,19 +105,19 @@ fn a_run_and_its_tick_killed_together_are_recovered_from() {
 fn after_a_reboot_nobody_is_killed_for_a_number_in_the_note() {
     let site = held(LATER);
     let stranger = Beside::start(Command::new("sleep").arg("1000").stdin(Stdio::null()));
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", stranger.pid())).unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", stranger.id())).unwrap();
     let start = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().to_owned();
     let lock = crate::running::lock(&site);
     kill_run(&site);
     for key in ["run", "leader"] {
-        note(&site, key, &format!("{} {start}", stranger.pid()));
+        note(&site, key, &format!("{} {start}", stranger.id()));
     }
-    note(&site, "session", &stranger.pid().to_string());
+    note(&site, "session", &stranger.id().to_string());
     note(&site, "boot", "00000000-0000-0000-0000-000000000000");
-    assert!(std::fs::read_to_string(lock).unwrap().contains(&format!("leader {} ", stranger.pid())));
+    assert!(std::fs::read_to_string(lock).unwrap().contains(&format!("leader {} ", stranger.id())));
     site.brief_tick().exits(0).stderr("");
     assert_eq!(results(&site), "lost");
-    let state = std::fs::read_to_string(format!("/proc/{}/stat", stranger.pid())).unwrap();
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", stranger.id())).unwrap();
     assert!(!state.contains(") Z "), "the stranger lives: {state}");
     drop(stranger);
     nobody_is_left(&site); // the cookie led to the daemon

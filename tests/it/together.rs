@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
@@ -44,11 +44,11 @@ impl Beside {
     }
 
     pub fn signal(&self, signal: Signal) {
-        signal::kill(Pid::from_raw(self.pid().cast_signed()), signal).expect("it is ours");
+        signal::kill(Pid::from_raw(self.id().cast_signed()), signal).expect("it is ours");
     }
 
     /// Its process number.
-    pub fn pid(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.as_ref().expect("it has not ended").id()
     }
 
@@ -93,8 +93,8 @@ impl Paused {
         Self { beside, gate }
     }
 
-    pub fn pid(&self) -> u32 {
-        self.beside.pid()
+    pub fn id(&self) -> u32 {
+        self.beside.id()
     }
 
     /// Lets it go on, and takes its end.
@@ -131,4 +131,12 @@ pub const TICK: [&str; 3] = ["tick", "--allow-root", "--wait"];
 #[track_caller]
 pub fn wait_for_runs(site: &Site) {
     wait_until("no job is started", || site.count("SELECT count(*) FROM job WHERE status = 1") == 0);
+}
+
+/// A copy of the program where every user can reach it. Made by a process of its own: a child that another test starts
+/// just then would hold a file that is being written, and the kernel executes no such file.
+#[track_caller]
+pub fn copy_program(to: &Path) {
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_pressroom")).arg(to).status().expect("cp");
+    assert!(copied.success(), "cannot copy the program to {}", to.display());
 }

@@ -55,13 +55,13 @@ fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> 
         return Ok(refusal);
     }
     point::at("request-before-write");
-    let answer = store.immediate(|tx| match settled(world, tx, ask, now)? {
-        Some(answer) => Ok(answer),
-        None => {
-            let queued = queue(world, tx, ask, now);
-            point::at("request-before-commit");
-            queued
+    let answer = store.immediate(|tx| {
+        if let Some(answer) = settled(world, tx, ask, now)? {
+            return Ok(answer);
         }
+        let queued = queue(world, tx, ask, now);
+        point::at("request-before-commit");
+        queued
     })?;
     world.site.ring();
     Ok(answer)

@@ -59,12 +59,11 @@ fn no_statement_takes_many_steps(base: &Base) {
         (counting::CLIENT_PENDING, &[&"default", &"client7"]),
         (counting::RUNNING_BY_QUEUE, &[]),
         (counting::EXPORTERS, &[]),
-        (counting::OLDEST_QUEUED, &[&"epub"]),
+        (counting::OLDEST_QUEUED_JOB, &[&"epub"]),
         (settings::QUEUE, &[&"default"]),
         (keeping::OVERDUE, &[&"epub", &old, &500]),
         (keeping::ABANDONED, &[&"epub", &late, &500]),
         (keeping::OLD_FAILURES, &[&"epub", &late, &500]),
-        (keeping::UNREPORTED_COUNT, &[]),
     ];
     for (sql, values) in cases {
         let steps = steps(base, sql, values);

@@ -94,7 +94,14 @@ fn packages(completions: &Path, into: &Path) {
     assert!(stripped.unwrap().success());
     for (version, name) in [(OLD, "old.deb"), (NEW, "new.deb")] {
         let mut make = Command::new(source.join("packaging/deb.sh"));
-        let made = make.arg(&program).arg(into).arg(version).env("COMPLETIONS", completions).env("COMPRESSION", "none").output().unwrap();
+        let made = make
+            .arg(&program)
+            .arg(into)
+            .arg(version)
+            .env("COMPLETIONS", completions)
+            .env("COMPRESSION", "none")
+            .output()
+            .unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         fs::rename(String::from_utf8(made.stdout).unwrap().trim(), into.join(name)).unwrap();
     }
