@@ -3,7 +3,6 @@
 use std::{
     fs,
     os::unix::{fs::PermissionsExt, process::CommandExt},
-    path::PathBuf,
     process::Command,
 };
 
