@@ -47,6 +47,10 @@ Bad) echo "there is no such book" >"$PRESSROOM_MESSAGE"; exit 65 ;;
 esac"#;
 
 const MORE: &str = r#"
+[exporter.drawing]
+web = true
+command = ["/bin/sh", "-c", "echo '<svg/>' >$1", "sh", "{output}"]
+filename = "drawing.svg"
 [exporter.secret]
 command = ["true"]
 filename = "x.txt"
