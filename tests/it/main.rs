@@ -67,6 +67,8 @@ mod stale;
 mod status;
 mod stops;
 mod strays;
+mod stuck;
+mod surroundings;
 mod tasks;
 mod ticks;
 mod timeouts;

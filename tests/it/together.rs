@@ -93,7 +93,7 @@ impl Paused {
         Self { beside, gate }
     }
 
-    pub fn id(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.beside.id()
     }
 
