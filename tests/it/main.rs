@@ -20,6 +20,7 @@ mod delayed;
 mod derived;
 mod dry;
 mod fairness;
+mod free_form;
 mod full_disk;
 mod jobs;
 mod kills;
