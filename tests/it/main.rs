@@ -25,6 +25,7 @@ mod delayed;
 mod derived;
 mod dry;
 mod fairness;
+mod free_form;
 mod full_disk;
 mod invariants;
 mod jobs;
