@@ -11,10 +11,10 @@ mod json;
 mod latency;
 
 mod machine;
+mod memory;
 mod million;
 mod peers;
 mod plot;
-mod memory;
 mod process;
 mod queueing;
 mod setup;

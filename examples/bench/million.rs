@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// As much as a visitor or a tick waits for.
-const FLAT: Goal = Goal::AtMostTimes(1.15);
+const FLAT: Goal = Goal::AtMost(1.15);
 
 struct Pair {
     full: Site,
@@ -33,7 +33,8 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
     [&full, &empty].iter().try_for_each(|site| site.make("Emma").map(drop))?;
     eprintln!("  filling the database with {count} jobs and attempts");
     fill::fill(&full, count)?;
-    let pair = Pair { full, empty, rows: if count == 1_000_000 { "a million rows".into() } else { format!("{count} rows") } };
+    let pair =
+        Pair { full, empty, rows: if count == 1_000_000 { "a million rows".into() } else { format!("{count} rows") } };
     let mut groups = pair.visitors(setup)?;
     groups.extend(pair.admins(setup)?);
     groups.extend(pair.tick_memory(setup)?);
@@ -85,7 +86,7 @@ impl Pair {
         let what = format!("tick, {}: peak memory", self.rows);
         let mut group = Group::among("", &what, Unit::Megabytes, samples, &[]);
         if let Some(line) = group.as_mut().and_then(|group| group.lines.first_mut()) {
-            line.goal = Some(Goal::AtMost(16.0));
+            line.goal = Some(Goal::Below(16.0));
         }
         Ok(group)
     }

@@ -22,21 +22,17 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
     let (count, floor) = (Counter::default(), room.join("floor.db"));
     let mut contenders = vec![
         Contender::new("pressroom", || site.queue(&count.next())),
-        Contender::new("rusqlite, one durable row", || {
-            time(bare(&setup.insert).arg(&floor).arg(count.next()), &[0])
-        }),
-        Contender::new("C, 4 KiB and fdatasync", || {
-            time(bare(setup.floor("fdatasync")).arg(room.join("page")), &[0])
-        }),
+        Contender::new("rusqlite, one durable row", || time(bare(&setup.insert).arg(&floor).arg(count.next()), &[0])),
+        Contender::new("C, 4 KiB and fdatasync", || time(bare(setup.floor("fdatasync")).arg(room.join("page")), &[0])),
     ];
     contenders.extend(peers.iter().map(|peer| Contender::new(peer.name(), || time(&mut peer.add(&["true"]), &[0]))));
     each(&peers, |peer| peer.hold());
     let samples = in_turns(contenders, setup.pick(40, 8), 10);
     each(&peers, |peer| peer.release());
-    let goals = [("rusqlite", Goal::AtMostTimes(1.3)), ("nq", Goal::AtMostTimes(1.0))];
+    let goals = [("rusqlite", Goal::AtMost(1.3)), ("nq", Goal::AtMost(1.0))];
     let time = Group::among("queueing", "request, queued durably", Unit::Milliseconds, samples?, &goals);
     let peak = Sample::one(memory::peak(setup, &site.request("peak"), &[75])?);
-    let memory = Group::alone("", "request, queued: peak memory", Unit::Megabytes, peak, Some(Goal::AtMost(10.0)));
+    let memory = Group::alone("", "request, queued: peak memory", Unit::Megabytes, peak, Some(Goal::Below(10.0)));
     Ok(time.into_iter().chain([memory]).collect())
 }
 

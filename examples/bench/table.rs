@@ -26,9 +26,8 @@ pub fn render(groups: &[Group]) -> String {
 }
 
 fn row(group: &Group, line: &Line) -> [String; 7] {
-    let (name, figure) = line.other.clone().map_or((String::new(), String::new()), |(name, sample)| {
-        (name, figure(&sample, group.unit))
-    });
+    let (name, figure) =
+        line.other.clone().map_or((String::new(), String::new()), |(name, sample)| (name, figure(&sample, group.unit)));
     [
         group.what.clone(),
         self::figure(&group.ours, group.unit),
@@ -52,16 +51,16 @@ pub fn figure(sample: &Sample, unit: Unit) -> String {
 
 pub fn goal_text(goal: Goal, unit: Unit) -> String {
     match goal {
-        Goal::AtMostTimes(times) => format!("≤ {times} ×"),
-        Goal::AtLeastTimes(times) => format!("≥ {times} ×"),
-        Goal::AtMost(value) => format!("≤ {value} {}", unit.name()).trim_end().to_owned(),
+        Goal::AtMost(times) => format!("≤ {times} ×"),
+        Goal::AtLeast(times) => format!("≥ {times} ×"),
+        Goal::Below(value) => format!("≤ {value} {}", unit.name()).trim_end().to_owned(),
     }
 }
 
 /// Three digits that count, as far as they tell anything.
 fn number(value: f64) -> String {
     match value {
-        _ if value == value.trunc() && value < 1000.0 => format!("{value}"),
+        _ if value.fract().abs() < f64::EPSILON => format!("{value}"),
         ..10.0 => format!("{value:.2}"),
         ..100.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),

@@ -56,7 +56,8 @@ fn writes_nothing(site: &Site, run: impl FnOnce() -> Done) -> Done {
     listing(&site.path("s"), &mut before);
     let done = run();
     listing(&site.path("s"), &mut after);
-    let paths: Vec<_> = before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path)).collect();
+    let paths: Vec<_> =
+        before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path)).collect();
     assert!(paths.is_empty(), "changed: {paths:?}");
     done
 }
@@ -70,7 +71,10 @@ fn dry(site: &Site) -> Done {
 
 /// One of everything: a dead run, a file to prune, a job to drop, one to retry, jobs to claim, one with no seat.
 fn busy_site() -> Site {
-    let site = Site::new().exporter_with(r#"echo "$2" >"$1""#, "queued_ttl = \"10m\"").more("[queue.default]\nmax_running = 2\n").create();
+    let site = Site::new()
+        .exporter_with(r#"echo "$2" >"$1""#, "queued_ttl = \"10m\"")
+        .more("[queue.default]\nmax_running = 2\n")
+        .create();
     site.ask("Old").exits(75);
     site.tick().exits(0);
     site.ask("Lost").exits(75);
@@ -81,7 +85,9 @@ fn busy_site() -> Site {
         site.ask(title).exits(75);
     }
     let database = site.database();
-    database.execute("UPDATE job SET queued_since = queued_since - 700000 WHERE filename = 'epub/Overdue.epub'", []).unwrap();
+    database
+        .execute("UPDATE job SET queued_since = queued_since - 700000 WHERE filename = 'epub/Overdue.epub'", [])
+        .unwrap();
     database.execute("UPDATE job SET attempts = 1 WHERE filename = 'epub/Again.epub'", []).unwrap();
     site
 }
@@ -101,7 +107,10 @@ fn the_plan_has_the_order_of_a_round_and_a_round_then_does_it() {
     assert_eq!(lines[5], "hold queue default: no seat is free");
     site.tick().exits(0).stderr("");
     assert_eq!(site.names("s/cache/epub"), ["Again.epub", "Emma.epub"]);
-    assert_eq!(site.text("SELECT group_concat(filename, ' ') FROM (SELECT filename FROM job ORDER BY id)"), "epub/Lost.epub epub/Nana.epub");
+    assert_eq!(
+        site.text("SELECT group_concat(filename, ' ') FROM (SELECT filename FROM job ORDER BY id)"),
+        "epub/Lost.epub epub/Nana.epub"
+    );
 }
 
 #[test]
@@ -191,7 +200,10 @@ fn it_works_for_a_user_without_any_right_to_write() {
     let nobody = || {
         let mut command = site.command(&DRY);
         let mut other = std::process::Command::new(&program);
-        other.args(command.get_args()).env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        other
+            .args(command.get_args())
+            .env_clear()
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command = other;
         Done::of(command.current_dir(site.dir()).uid(65534).gid(65534))
     };

@@ -11,7 +11,8 @@ impl SmallDisk {
     /// `None`: it cannot be mounted here, which is told as a skip.
     fn mount(test: &str, dir: PathBuf) -> Option<Self> {
         fs::create_dir(&dir).expect("a directory");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=12m,mode=755", "pressroom-test"]).arg(&dir).output();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=12m,mode=755", "pressroom-test"]).arg(&dir).output();
         if mounted.as_ref().is_ok_and(|output| output.status.success()) {
             return Some(Self(dir));
         }
@@ -96,7 +97,12 @@ fn a_full_disk_serves_what_is_there_and_recovers_by_itself() {
     assert_eq!(fs::metadata(site.path("disk/s/queue/reserve")).unwrap().len(), 0);
     assert!(site.path("disk/s/cache/epub/Emma.epub").exists());
     // Prune frees what has had its time, with what the reserve gave.
-    fs::File::options().write(true).open(&old).unwrap().set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900)).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(&old)
+        .unwrap()
+        .set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900))
+        .unwrap();
     site.tick().exits(0).stdout("");
     assert!(!old.exists());
     assert!(disk.free() > 1 << 20);
@@ -133,7 +139,10 @@ fn a_tick_on_a_full_disk_reaps_and_prunes_first() {
     site.ask("Emma").exits(75);
     site.tick().exits(0);
     let file = site.path("disk/s/cache/epub/Emma.epub");
-    fs::File::open(&file).unwrap().set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900)).unwrap();
+    fs::File::open(&file)
+        .unwrap()
+        .set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900))
+        .unwrap();
     disk.fill("junk");
     site.tick().exits(0).stdout("");
     assert!(!file.exists(), "pruning needs no space");

@@ -141,7 +141,11 @@ fn publish_and_forget(world: &World, store: &mut Store, ended: &Ended, prepared:
 ///
 /// On a full disk the reserve is given up at once: it may be this very export that fills the disk, and only what is
 /// recorded is swept.
-pub fn patiently<T>(world: &World, store: &mut Store, work: impl Fn(&Tx<'_>) -> anyhow::Result<T>) -> Result<T, Failure> {
+pub fn patiently<T>(
+    world: &World,
+    store: &mut Store,
+    work: impl Fn(&Tx<'_>) -> anyhow::Result<T>,
+) -> Result<T, Failure> {
     let end = Instant::now() + PATIENCE;
     loop {
         match store.immediate(&work) {

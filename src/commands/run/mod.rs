@@ -95,7 +95,8 @@ impl Run<'_> {
         let mut record = Record::bare(Outcome::Spawn, Stamp::now(), took);
         record.detail = Some(sentence.to_owned());
         record.log_tail = sentence.to_owned();
-        finish::patiently(self.world, store, |tx| Ended::new(self.claim, &record).close(tx, &self.world.config)).map(drop)
+        finish::patiently(self.world, store, |tx| Ended::new(self.claim, &record).close(tx, &self.world.config))
+            .map(drop)
     }
 
     /// Who we are, for a tick that finds our lock free, or held for too long.
