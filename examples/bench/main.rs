@@ -25,8 +25,11 @@ mod table;
 mod thousand;
 mod web;
 
-use anyhow::Result;
+use std::fs;
+
+use anyhow::{Context, Result};
 use group::Group;
+use machine::Machine;
 use setup::Setup;
 
 type Measure = fn(&Setup) -> Result<Vec<Group>>;
@@ -45,7 +48,7 @@ const MEASURES: [(&str, Measure); 8] = [
 
 fn main() -> Result<()> {
     let setup = Setup::from_env()?;
-    let machine = machine::describe(setup.dir());
+    let machine = Machine::look(setup.dir());
     let mut groups = Vec::new();
     for (name, measure) in MEASURES.iter().filter(|(name, _)| setup.wants(name)) {
         eprintln!("measuring {name}");
@@ -54,7 +57,13 @@ fn main() -> Result<()> {
             Err(error) => eprintln!("bench: {name}: {error:#}"),
         }
     }
-    print!("{}", table::render(&groups));
-    json::write(&setup, &machine, &groups)?;
+    print!("{}", table::terminal(&groups));
+    write(&setup, "results.md", &table::markdown(&groups, &machine.sentence(&setup)))?;
+    write(&setup, "results.json", &json::text(&setup, &machine, &groups))?;
     figures::draw(&setup, &groups)
+}
+
+fn write(setup: &Setup, name: &str, text: &str) -> Result<()> {
+    let path = setup.out.join(name);
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
