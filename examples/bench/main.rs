@@ -27,7 +27,7 @@ mod web;
 
 use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use group::Group;
 use machine::Machine;
 use setup::Setup;
@@ -49,18 +49,20 @@ const MEASURES: [(&str, Measure); 8] = [
 fn main() -> Result<()> {
     let setup = Setup::from_env()?;
     let machine = Machine::look(setup.dir());
-    let mut groups = Vec::new();
+    let (mut groups, mut failed) = (Vec::new(), Vec::new());
     for (name, measure) in MEASURES.iter().filter(|(name, _)| setup.wants(name)) {
         eprintln!("measuring {name}");
         match measure(&setup) {
             Ok(found) => groups.extend(found),
-            Err(error) => eprintln!("bench: {name}: {error:#}"),
+            Err(error) => failed.push(format!("{name}: {error:#}")),
         }
     }
     print!("{}", table::terminal(&groups));
     write(&setup, "results.md", &table::markdown(&groups, &machine.sentence(&setup)))?;
     write(&setup, "results.json", &json::text(&setup, &machine, &groups))?;
-    figures::draw(&setup, &groups)
+    figures::draw(&setup, &groups)?;
+    ensure!(failed.is_empty(), "not measured: {}", failed.join("; "));
+    Ok(())
 }
 
 fn write(setup: &Setup, name: &str, text: &str) -> Result<()> {
