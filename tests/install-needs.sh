@@ -12,12 +12,14 @@ shellcheck                                                shellcheck
 mandoc                                                    mandoc
 identify                                                  imagemagick
 pdftoppm                                                  poppler-utils
+tesseract                                                 tesseract-ocr
 ebook-convert                                             calibre-bin
 php                                                       php-cli
 python3                                                   python3
 ps                                                        procps
 setpriv                                                   util-linux
 setfacl                                                   acl
+debootstrap                                               debootstrap
 curl                                                      curl
 /usr/share/doc/debian-handbook/html/fr-FR/foreword.html   debian-handbook
 /usr/share/developers-reference/scope.html                developers-reference

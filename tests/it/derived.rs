@@ -22,7 +22,7 @@ fn until_done(site: &Site) {
 #[test]
 fn the_source_is_made_first_and_the_derived_file_from_it() {
     let site = Site::new().more(PDF).create();
-    site.run(&["request", "pdf", "title=Emma"]).exits(75).stdout("queued 1\n");
+    site.run(&["request", "pdf", "title=Emma"]).exits(75).stdout("queued 2\n");
     assert_eq!(site.count("SELECT count(*) FROM job"), 2);
     until_done(&site);
     site.run(&["request", "pdf", "title=Emma"]).exits(0);

@@ -37,8 +37,8 @@ fn one(tx: &Tx, id: i64) -> anyhow::Result<Done> {
 }
 
 fn forget(tx: &Tx, job: &Job) -> anyhow::Result<String> {
-    tx.delete(job.id, Status::Queued)?;
     fail_dependents(tx, &job.filename, Outcome::Cancelled, "the file that it is made from was cancelled")?;
+    tx.delete(job.id, Status::Queued)?; // last: a row that goes wakes what waits for it
     tracing::info!(job = job.id, filename = job.filename, "cancelled");
     Ok(format!("cancelled job {} ({})", job.id, job.filename))
 }

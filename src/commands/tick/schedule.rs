@@ -15,13 +15,12 @@ use crate::{
 };
 
 /// Queues every schedule that is due. One that cannot be queued is reported and does not stop the rest.
-pub fn due(round: &mut Round) -> anyhow::Result<()> {
+pub fn due(round: &mut Round) {
     for schedule in round.world.config.schedules.values() {
         if let Err(error) = one(round, schedule) {
             round.problem(format!("schedule {}: {error:#}", schedule.name));
         }
     }
-    Ok(())
 }
 
 /// When a schedule is due next: at once if it never was. No further ahead than its interval, which may have been
@@ -33,7 +32,7 @@ pub fn next(view: &View, schedule: &Schedule, now: Stamp) -> anyhow::Result<Stam
 fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
     let (world, now) = (round.world, round.now);
     if next(&round.store.view(), schedule, now)? > now {
-        return Ok(());
+        return bring_near(round, schedule);
     }
     let ask = ask(world, schedule)?;
     round.store.immediate(|tx| {
@@ -44,6 +43,19 @@ fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
         }
         Ok(())
     })
+}
+
+/// After the clock was set back, or the interval was shortened, the next beat lies too far ahead. The nearer one is
+/// written down, or it would be put off by every look.
+fn bring_near(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
+    let nearest = round.now.plus(schedule.every);
+    match round.store.view().schedule(&schedule.name)? {
+        Some(state) if state.next > nearest => {
+            let state = ScheduleState { next: nearest, ..state };
+            round.store.immediate(|tx| Ok(tx.set_schedule(&schedule.name, state)?))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The first beat after now: what was missed in between is not made up.

@@ -6,6 +6,8 @@ mod files;
 mod heal;
 mod keeping;
 mod listing;
+mod many;
+mod migrating;
 mod order;
 mod plans;
 mod queueing;

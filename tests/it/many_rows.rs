@@ -1,0 +1,72 @@
+//! A tick, a request and a dry run with 200,000 rows in the queue: little memory, and the right answers.
+
+use std::fs;
+
+use crate::{
+    classes::{NOTING, lines, request},
+    site::Site,
+    together::{Paused, TICK},
+};
+
+/// What a tick may use, in KiB.
+const MOST: u64 = 16 * 1024;
+
+const ROWS: &str = r#"
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+    INSERT INTO job (filename, exporter, params, queue, client, waits, rank, submitted, run_after, queued_since, last_asked)
+    SELECT 'epub/b' || i || '.epub', 'epub', '{"title":"b' || i || '"}', 'default', 'client' || (i % 300),
+           i % 10 = 0, ?1 / 600000 + i / 1000, ?1, ?1 + (i % 10 = 0) * i * 100, ?1, ?1 FROM n"#;
+
+/// Peak resident memory in KiB. A debug build is larger than what is installed.
+fn peak(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it is alive");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+fn full() -> Site {
+    let rules = "[queue.default]\nmax_running = 2\nmax_queued = 1000000\nmax_per_client = 1000000\n";
+    let site = Site::new().exporter_with(NOTING, "abandon_after = \"5m\"").more(rules).create();
+    let now = jiff::Timestamp::now().as_millisecond();
+    site.database().execute(ROWS, [now]).unwrap();
+    site
+}
+
+/// A round, stopped before its end; what it has used so far.
+#[track_caller]
+fn uses_little(site: &Site) {
+    let tick = Paused::at(site, "tick-before-mark", &TICK);
+    let used = peak(tick.pid());
+    assert!(used < MOST, "a round took {used} KiB");
+    tick.go_on().exits(0).stdout("").stderr("");
+    for file in ["gate-tick-before-mark", "gate-tick-before-mark.reached"] {
+        fs::remove_file(site.path(file)).unwrap();
+    }
+}
+
+#[test]
+fn two_hundred_thousand_queued_rows_cost_little_memory_and_change_no_answer() {
+    let site = full();
+    requests_find_their_place(&site);
+    uses_little(&site);
+    assert_eq!(lines(&site, "runs").len(), 2);
+    assert!(lines(&site, "runs").contains(&"new2".to_owned()));
+
+    site.clock(3.0 * 3600.0);
+    uses_little(&site); // the clock has jumped: nothing is dropped yet
+    let before = site.count("SELECT queued FROM queue");
+    uses_little(&site); // now the round drops what nobody has asked about, in batches
+    assert!(site.count("SELECT queued FROM queue") <= before - 500);
+}
+
+fn requests_find_their_place(site: &Site) {
+    site.ask("b1").exits(75).stdout("queued 1\n");
+    site.ask("b12").exits(75).stdout("queued 11\n");
+    site.ask("b199999").exits(75).stdout("queued 1001\n");
+    request(site, "epub title=new --client client7 --priority -10").exits(75).stdout("queued 1001\n");
+    request(site, "epub title=new2 --client nobody --priority 10").exits(75).stdout("queued 1\n");
+    assert_eq!(site.count("SELECT queued FROM queue"), 200_002);
+    assert_eq!(site.count("SELECT pending FROM client WHERE client = 'client7'"), 668);
+    let dry = site.run(&["tick", "--dry-run", "--allow-root"]);
+    dry.exits(0).says("(epub/new2.epub)").says("(epub/b1.epub)");
+}

@@ -1,0 +1,189 @@
+//! Derived formats: the source is made once and reused, waited for, pinned, and failed with.
+
+use crate::{
+    classes::{attempts, later, lines, request, run_all, set_mode, shell, touch},
+    site::{Site, wait_until},
+    together::{Beside, at_once, wait_for_runs},
+};
+
+/// A PDF and, from that, a preview: each is its source and its own name.
+pub const DERIVED: &str = r#"
+[queue.paper]
+[exporter.pdf]
+queue = "paper"
+source = "epub"
+command = ["/bin/sh", "-c", 'echo pdf >>../../../runs; { cat "$2"; echo pdf; } >"$1"', "sh", "{output}", "{source}"]
+filename = "{title}.pdf"
+[exporter.preview]
+queue = "paper"
+source = "pdf"
+command = ["/bin/sh", "-c", 'echo preview >>../../../runs; cp "$2" "$1"', "sh", "{output}", "{source}"]
+filename = "{title}.png"
+"#;
+pub const EPUB: &str = r#"echo epub >>../../../runs; echo "$2" >"$1""#;
+
+pub fn site(script: &str) -> Site {
+    Site::new().exporter(script).more(&DERIVED.replace("{ cat", "{{ cat").replace("pdf; }", "pdf; }}")).create()
+}
+
+#[test]
+fn ten_clients_who_ask_at_once_cause_one_run_of_each() {
+    let site = site(EPUB);
+    let lingering = Beside::start(&mut site.command(&["tick", "--allow-root", "--for", "10min"]));
+    let ask =
+        |client| shell(&site, &format!("pressroom request pdf title=Emma --client c{client} --wait 1min >/dev/null"));
+    for done in at_once((0..10).map(ask)) {
+        done.exits(0).stderr("");
+    }
+    drop(lingering);
+    wait_for_runs(&site);
+    site.tick().exits(0);
+    assert_eq!(lines(&site, "runs"), ["epub", "pdf"]);
+    assert_eq!(std::fs::read_to_string(site.cached("pdf/Emma.pdf")).unwrap(), "Emma\npdf\n");
+}
+
+#[test]
+fn a_chain_of_three_is_made_in_order_and_its_parts_are_reused() {
+    let site = site(EPUB);
+    request(&site, "preview title=Emma").exits(75);
+    assert_eq!(site.count("SELECT count(*) FROM job WHERE waits = 2"), 2);
+    for _ in 0..3 {
+        run_all(&site);
+    }
+    assert_eq!(lines(&site, "runs"), ["epub", "pdf", "preview"]);
+    std::fs::remove_file(site.cached("preview/Emma.png")).unwrap();
+    request(&site, "preview title=Emma").exits(75).stdout("queued 1\n");
+    run_all(&site);
+    assert_eq!(lines(&site, "runs"), ["epub", "pdf", "preview", "preview"]);
+}
+
+#[test]
+fn a_source_that_has_expired_is_made_anew() {
+    let site = site(EPUB);
+    site.ask("Emma").exits(75);
+    site.tick().exits(0);
+    site.clock(601.0);
+    request(&site, "pdf title=Emma").exits(75);
+    run_all(&site);
+    run_all(&site);
+    assert_eq!(lines(&site, "runs"), ["epub", "epub", "pdf"]);
+}
+
+#[test]
+fn prune_leaves_a_source_alone_while_something_is_to_be_made_from_it() {
+    let site = site(EPUB);
+    set_mode(&site, "paper", "paused");
+    request(&site, "pdf title=Emma").exits(75);
+    run_all(&site);
+    later(&site, 1800.0);
+    assert!(site.cached("epub/Emma.epub").exists());
+    set_mode(&site, "paper", "open");
+    run_all(&site);
+    assert_eq!(lines(&site, "runs"), ["epub", "pdf"], "it was made for this job");
+    later(&site, 1801.0);
+    assert!(!site.cached("epub/Emma.epub").exists());
+}
+
+#[test]
+fn a_failed_source_fails_all_that_is_made_from_it_with_its_reason() {
+    let site = site(r#"echo "no such book" >"$PRESSROOM_MESSAGE"; exit 65"#);
+    request(&site, "preview title=Emma").exits(75);
+    site.tick().exits(0).stderr("");
+    for exporter in ["epub", "pdf", "preview"] {
+        request(&site, &format!("{exporter} title=Emma")).exits(70).stdout("failed_unknown no such book\n");
+    }
+    site.tick().exits(0).stderr(""); // bad input is nothing to mail, three times less so
+    let answer = request(&site, "pdf title=Emma --format json").json();
+    assert_eq!(answer["filename"], "pdf/Emma.pdf");
+    let other = request(&site, "pdf title=Emma --format json").json();
+    assert_eq!(answer["message"], other["message"]);
+}
+
+#[test]
+fn a_source_that_times_out_times_out_what_waits_for_it_and_both_are_mailed() {
+    let script = "sleep 600";
+    let site = Site::new().exporter_with(script, "timeout = \"1s\"\nmax_attempts = 1").more(DERIVED_PLAIN).create();
+    request(&site, "pdf title=Emma").exits(75);
+    site.tick().exits(0);
+    request(&site, "pdf title=Emma")
+        .exits(70)
+        .stdout("failed_timeout the file that it is made from could not be made\n");
+    let mail = site.tick();
+    mail.exits(0).warns("(epub/Emma.epub) failed: timeout");
+    mail.warns("(pdf/Emma.pdf) failed: timeout, since epub/Emma.epub could not be made");
+    site.tick().exits(0).stderr("");
+}
+
+const DERIVED_PLAIN: &str = "[exporter.pdf]\nsource = \"epub\"\ncommand = [\"/bin/cp\", \"{source}\", \"{output}\"]\nfilename = \"{title}.pdf\"\n";
+
+/// While the source is being retried nobody fails.
+#[test]
+fn what_waits_for_a_source_outlives_its_retries() {
+    let flaky = r#"echo epub >>../../../runs; [ -e ../../../well ] || exit 75; echo "$2" >"$1""#;
+    let site = site(flaky);
+    request(&site, "pdf title=Emma").exits(75);
+    site.tick().exits(0);
+    assert_eq!(site.count("SELECT count(*) FROM job WHERE status = 0"), 2);
+    touch(&site, "well");
+    site.clock(60.0);
+    site.tick().exits(0);
+    run_all(&site);
+    assert_eq!(lines(&site, "runs"), ["epub", "epub", "pdf"]);
+}
+
+#[test]
+fn position_and_expected_time_count_the_source_too() {
+    let site = site(EPUB);
+    let past = |exporter: &str, seconds: i64| {
+        let sql = format!(
+            "INSERT INTO attempt (id, job, filename, exporter, params, queue, number, submitted, started, counts_from,
+                                  limits, ended, result, duration)
+             VALUES (printf('%026d', {seconds}), 1, '{exporter}/x', '{exporter}', '{{}}', 'default', 1, 1, 1, 1,
+                     '{{}}', 1, 'ok', {seconds}000)"
+        );
+        site.database().execute(&sql, []).unwrap();
+    };
+    set_mode(&site, "default", "paused");
+    for title in ["a", "b"] {
+        site.ask(title).exits(75);
+    }
+    past("epub", 100);
+    let answer = request(&site, "pdf title=Emma --format json").exits(75).json();
+    assert_eq!((&answer["position"], answer.get("eta_seconds")), (&4.into(), None), "third there, then first here");
+    past("pdf", 7);
+    let answer = request(&site, "pdf title=Emma --format json").json();
+    assert_eq!(answer["eta_seconds"], 107, "four seats: the source is made in the first round");
+    assert_eq!(request(&site, "epub title=Emma --format json").json()["eta_seconds"], 100);
+}
+
+#[test]
+fn a_source_whose_queue_is_full_is_refused_and_nothing_is_queued() {
+    let site = site(EPUB).more(&format!("[queue.default]\nmax_queued = 1\n{}", DERIVED_PLAIN));
+    site.ask("other").exits(75);
+    request(&site, "pdf title=Emma").exits(69).says("unavailable");
+    assert_eq!(site.count("SELECT count(*) FROM job"), 1);
+}
+
+/// What was admitted once is not stopped by a queue that is full of its like.
+#[test]
+fn a_source_that_is_lost_again_is_made_although_the_queue_is_full() {
+    let rules = "[queue.default]\nmax_queued = 2\nmax_per_client = 1\n[queue.paper]\nmax_running = 1\n";
+    let pdf = DERIVED_PLAIN.replace("source =", "queue = \"paper\"\nsource =");
+    let site = Site::new().exporter(EPUB).more(&format!("{rules}{pdf}")).create();
+    set_mode(&site, "paper", "paused");
+    request(&site, "pdf title=Emma --client ann").exits(75);
+    run_all(&site);
+    std::fs::remove_file(site.cached("epub/Emma.epub")).unwrap();
+    set_mode(&site, "default", "paused");
+    request(&site, "epub title=a --client ann").exits(75);
+    site.ask("b").exits(75);
+    set_mode(&site, "paper", "open");
+    site.tick().exits(0).stderr("");
+    assert_eq!(site.count("SELECT count(*) FROM job WHERE filename = 'epub/Emma.epub' AND status = 0"), 1);
+    set_mode(&site, "default", "open");
+    wait_until("the PDF is there", || {
+        site.tick().exits(0);
+        site.cached("pdf/Emma.pdf").exists()
+    });
+    assert_eq!(attempts(&site, "pdf"), 1);
+}
