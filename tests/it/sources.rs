@@ -158,7 +158,7 @@ fn position_and_expected_time_count_the_source_too() {
 
 #[test]
 fn a_source_whose_queue_is_full_is_refused_and_nothing_is_queued() {
-    let site = site(EPUB).more(&format!("[queue.default]\nmax_queued = 1\n{}", DERIVED_PLAIN));
+    let site = site(EPUB).more(&format!("[queue.default]\nmax_queued = 1\n{DERIVED_PLAIN}"));
     site.ask("other").exits(75);
     request(&site, "pdf title=Emma").exits(69).says("unavailable");
     assert_eq!(site.count("SELECT count(*) FROM job"), 1);

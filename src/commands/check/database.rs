@@ -1,10 +1,10 @@
-//! The database: ours, whole, of this machine, and used by a tick lately.
+//! The database: ours, whole, of this machine, used by a tick lately, and well by what it says.
 
 use std::time::Duration;
 
 use super::Found;
 use crate::{
-    commands::{words, world::World},
+    commands::{status::Report, words, world::World},
     model::clock::Stamp,
     site::machine_id,
     store::Store,
@@ -31,6 +31,16 @@ fn look(world: &World, store: &Store, found: &mut Found) {
     }
     found.problems.extend(store.expect_machine(&machine_id()).err().map(|error| error.to_string()));
     found.warnings.extend(silence(world, store));
+    match Report::gather(world, &store.view()) {
+        Ok(report) => found.warnings.extend(others(report)),
+        Err(error) => found.problems.push(format!("{error:#}")),
+    }
+}
+
+/// What `status` would say, except what is looked at here more closely.
+fn others(report: Report) -> impl Iterator<Item = String> {
+    const CLOSER: [&str; 4] = ["never_ticked", "no_tick", "disk_low", "inodes_low"];
+    report.findings.into_iter().filter(|finding| !CLOSER.contains(&finding.code)).map(|finding| finding.text)
 }
 
 fn silence(world: &World, store: &Store) -> Option<String> {
