@@ -83,7 +83,7 @@ impl Site {
 
     /// Everything runs as a user of its own that has no rights; for a root to whom most limits do not apply. A user
     /// who is not root stays as it is.
-    pub fn as_nobody(mut self) -> Self {
+    pub fn by_nobody(mut self) -> Self {
         static USERS: AtomicU32 = AtomicU32::new(54_400);
         if nix::unistd::geteuid().is_root() {
             let user = USERS.fetch_add(1, Ordering::Relaxed);

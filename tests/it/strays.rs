@@ -6,7 +6,8 @@ use crate::site::Site;
 
 /// Leaders' sessions as they are written in the locks that still lie in `work/`.
 fn sessions(site: &Site) -> Vec<String> {
-    let notes = site.names("s/work").into_iter().filter(|name| name.ends_with(".lock"));
+    let notes =
+        site.names("s/work").into_iter().filter(|name| name.split_once('.').is_some_and(|(_, end)| end == "lock"));
     let texts = notes.filter_map(|name| fs::read_to_string(site.path("s/work").join(name)).ok());
     texts.filter_map(|text| Some(text.lines().find_map(|line| line.strip_prefix("session "))?.to_owned())).collect()
 }

@@ -23,7 +23,7 @@ fn what_cannot_be_killed_keeps_its_slot_and_each_round_says_why() {
         );
         return;
     }
-    let site = Site::new().exporter(HELD).more("[queue.default]\nmax_running = 1\n").as_nobody().create();
+    let site = Site::new().exporter(HELD).more("[queue.default]\nmax_running = 1\n").by_nobody().create();
     site.ask("Emma").exits(75);
     start(&site);
     // Somebody else's process stands in for one that sleeps uninterruptibly.
