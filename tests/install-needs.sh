@@ -12,6 +12,7 @@ shellcheck                                                shellcheck
 mandoc                                                    mandoc
 identify                                                  imagemagick
 pdftoppm                                                  poppler-utils
+tesseract                                                 tesseract-ocr
 ebook-convert                                             calibre-bin
 php                                                       php-cli
 python3                                                   python3

@@ -43,7 +43,7 @@ fn example_line() -> String {
 
 #[test]
 fn cron_makes_a_book_that_was_asked_for_and_its_tick_does_not_wait_for_the_exporter() {
-    if !has(TEST, "setpriv") || !(has(TEST, "crontab") && has(TEST, "cron")) || !two_users(TEST) {
+    if !(has(TEST, "setpriv") && has(TEST, "crontab") && has(TEST, "cron") && two_users(TEST)) {
         return;
     }
     let (site, _) =

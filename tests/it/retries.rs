@@ -6,9 +6,10 @@ fn site(script: &str, settings: &str) -> Site {
     Site::new().exporter_with(script, settings).create()
 }
 
-/// The milliseconds from the end of the last attempt to the next one.
-fn delay(site: &Site) -> i64 {
-    site.count("SELECT run_after - (SELECT max(ended) FROM attempt) FROM job")
+/// The seconds from the end of the last attempt to the next one.
+fn delay(site: &Site) -> f64 {
+    let ms = site.count("SELECT run_after - (SELECT max(ended) FROM attempt) FROM job");
+    f64::from(i32::try_from(ms).expect("a short delay")) / 1000.0
 }
 
 /// A limit of every attempt, in their order.
@@ -32,11 +33,11 @@ fn the_delay_doubles_and_the_limit_that_ended_it_grows_up_to_its_most() {
     let site = site("exec sleep 1000", settings);
     site.ask("Emma").exits(75);
     tick_at(&site, 0.0, 1);
-    assert!((30_000..=37_600).contains(&delay(&site)), "{}", delay(&site));
+    assert!((30.0..=37.6).contains(&delay(&site)), "{}", delay(&site));
     site.ask("Emma").exits(75).stdout("queued 1\n");
     tick_at(&site, 5.0, 1);
     tick_at(&site, 40.0, 2);
-    assert!((60_000..=75_100).contains(&delay(&site)), "{}", delay(&site));
+    assert!((60.0..=75.1).contains(&delay(&site)), "{}", delay(&site));
     tick_at(&site, 80.0, 2);
     tick_at(&site, 130.0, 3);
     assert_eq!(results(&site), "timeout timeout timeout");

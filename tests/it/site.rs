@@ -14,7 +14,7 @@ use std::{
 use tempfile::TempDir;
 
 /// Longer than anything takes on a busy machine; a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const HEAD: &str = r#"
 state_dir = "s"
@@ -49,6 +49,28 @@ impl Site {
         let dir = tempfile::Builder::new().prefix("pr").tempdir_in("/tmp").expect("a directory in /tmp");
         let site = Self { dir, head: HEAD.into(), exporter: String::new(), more: String::new(), user: None };
         site.exporter(r#"printf "%s\n" "$2" >"$1""#)
+    }
+
+    /// A site with the configuration and the programs of an example in `docs/examples`. Where it says `/srv`, there is
+    /// `srv` beside the configuration, and the ready exporters are those of this repository.
+    pub fn example(name: &str) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let example = root.join("docs/examples").join(name);
+        let text = fs::read_to_string(example.join("pressroom.toml")).expect("the example");
+        let mut site = Self::new();
+        std::os::unix::fs::symlink(example.join("bin"), site.path("bin")).expect("a link");
+        site.exporter = String::new();
+        let text = text.replace("state_dir = \"/var/lib/pressroom\"", "");
+        let text = text.replace("/usr/local/libexec/pressroom", root.join("bin").to_str().expect("UTF-8"));
+        let srv = site.path("srv").display().to_string();
+        site.more(&text.replace("/srv", &srv))
+    }
+
+    /// Changes the configuration as it is written.
+    pub fn replacing(self, from: &str, to: &str) -> Self {
+        assert!(self.more.contains(from), "no {from:?} in the configuration");
+        let more = self.more.replace(from, to);
+        self.more(&more)
     }
 
     /// Another script for the exporter `epub`.

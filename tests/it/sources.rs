@@ -187,3 +187,16 @@ fn a_source_that_is_lost_again_is_made_although_the_queue_is_full() {
     });
     assert_eq!(attempts(&site, "pdf"), 1);
 }
+
+#[test]
+fn the_dry_run_says_which_source_would_be_made_first() {
+    let site = site(EPUB);
+    set_mode(&site, "paper", "paused");
+    request(&site, "pdf title=Emma").exits(75);
+    run_all(&site);
+    std::fs::remove_file(site.cached("epub/Emma.epub")).unwrap();
+    set_mode(&site, "paper", "open");
+    let dry = site.run(&["tick", "--dry-run", "--allow-root"]);
+    dry.exits(0).says("(pdf/Emma.pdf): epub/Emma.epub is made first");
+    assert_eq!(site.count("SELECT count(*) FROM job"), 1);
+}
