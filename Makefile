@@ -4,27 +4,49 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 CARGO ?= cargo
 INSTALL ?= install
+TORTURE ?= 600
 
 bindir = $(DESTDIR)$(PREFIX)/bin
 libexecdir = $(DESTDIR)$(PREFIX)/libexec/pressroom
 mandir = $(DESTDIR)$(PREFIX)/share/man
 docdir = $(DESTDIR)$(PREFIX)/share/doc/pressroom
+bashdir = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+zshdir = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+fishdir = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
-BINARY = target/release/pressroom
-# What the ready exporters consist of: programs and the two files that they read.
-EXPORTERS = bin/export-pandoc bin/export-calibre bin/export-thumbnail
+# The program is linked statically and at a fixed address: it starts in half the time, and it runs wherever there is a
+# kernel. A target is named, although it is the machine's own, so that these flags leave the compiler's plug-ins alone.
+TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+STATIC = -C target-feature=+crt-static -C relocation-model=static
+TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
+BINARY ?= $(TARGET_DIR)/$(TARGET)/release/pressroom
+COMPLETIONS ?= $(TARGET_DIR)/completions
+PACKAGES ?= $(TARGET_DIR)
+
+# The CGI program, and what the ready exporters consist of: programs and the two files that they read.
+EXPORTERS = bin/pressroom.cgi bin/export-pandoc bin/export-calibre bin/export-thumbnail
 EXPORTER_PARTS = bin/exporter.sh bin/export-pandoc.lua
 PAGES1 = $(wildcard docs/man/*.1)
 PAGES5 = $(wildcard docs/man/*.5)
+TEXTS = README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE crontab.example docs/*.md
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test install uninstall
+.PHONY: help build static completions demo check test torture deb install install-files uninstall
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 build: ## the program, optimised, as `make install` takes it
-	$(CARGO) build --release --locked
+	RUSTFLAGS='$(RUSTFLAGS) $(STATIC)' $(CARGO) build --release --locked --target $(TARGET)
+
+static: build ## one file for a shared host, in target/static
+	@packaging/static.sh "$(BINARY)" "$(TARGET_DIR)/static"
+
+completions: ## for bash, zsh and fish, in target/completions
+	@$(CARGO) run --quiet --locked --example completions -- "$(COMPLETIONS)"
+
+deb: build completions ## a Debian package, in target
+	@COMPLETIONS="$(COMPLETIONS)" packaging/deb.sh "$(BINARY)" "$(PACKAGES)"
 
 demo: ## make a book through the queue, in target/demo
 	@demo/run
@@ -35,15 +57,29 @@ check: ## format, lints, shell scripts, man pages, licences
 test: ## build and run all tests, and name those that were skipped
 	@tests/run.sh
 
-install: build ## into $(DESTDIR)$(PREFIX)
-	$(INSTALL) -d "$(bindir)" "$(libexecdir)" "$(mandir)/man1" "$(mandir)/man5" "$(docdir)"
-	$(INSTALL) -m 755 $(BINARY) "$(bindir)/pressroom"
-	$(INSTALL) -m 755 $(EXPORTERS) "$(libexecdir)"
+torture: ## kill runs and ticks at random moments, for ten minutes or TORTURE=seconds
+	PRESSROOM_TORTURE=$(TORTURE) $(CARGO) test --locked --test it torture -- --nocapture
+
+install: build completions ## into $(DESTDIR)$(PREFIX)
+	@$(MAKE) --no-print-directory install-files
+
+install-files: # of what is built already
+	$(INSTALL) -d "$(bindir)" "$(libexecdir)" "$(mandir)/man1" "$(mandir)/man5" "$(docdir)/examples/prometheus"
+	$(INSTALL) -d "$(bashdir)" "$(zshdir)" "$(fishdir)"
+	$(INSTALL) -m 755 "$(BINARY)" "$(bindir)/pressroom"
+	$(INSTALL) -m 755 $(EXPORTERS) $(wildcard bin/*.cgi) "$(libexecdir)"
 	$(INSTALL) -m 644 $(EXPORTER_PARTS) "$(libexecdir)"
 	$(INSTALL) -m 644 $(PAGES1) "$(mandir)/man1"
 	$(INSTALL) -m 644 $(PAGES5) "$(mandir)/man5"
-	$(INSTALL) -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE crontab.example docs/*.md "$(docdir)"
+	$(INSTALL) -m 644 $(TEXTS) "$(docdir)"
+	$(INSTALL) -m 644 $(wildcard docs/examples/*.*) "$(docdir)/examples"
+	$(INSTALL) -m 644 $(wildcard docs/examples/prometheus/*) "$(docdir)/examples/prometheus"
+	$(INSTALL) -m 644 "$(COMPLETIONS)/pressroom.bash" "$(bashdir)/pressroom"
+	$(INSTALL) -m 644 "$(COMPLETIONS)/_pressroom" "$(zshdir)/_pressroom"
+	$(INSTALL) -m 644 "$(COMPLETIONS)/pressroom.fish" "$(fishdir)/pressroom.fish"
+	sed -i 's|/usr/local/|$(PREFIX)/|g' "$(mandir)"/man1/pressroom*.1 "$(mandir)"/man5/pressroom*.5 "$(docdir)"/*.md
 
 uninstall: ## what `make install` put there; state and configuration stay
 	rm -f "$(bindir)/pressroom" $(addprefix "$(mandir)/man1"/,$(notdir $(PAGES1))) $(addprefix "$(mandir)/man5"/,$(notdir $(PAGES5)))
+	rm -f "$(bashdir)/pressroom" "$(zshdir)/_pressroom" "$(fishdir)/pressroom.fish"
 	rm -rf "$(libexecdir)" "$(docdir)"

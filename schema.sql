@@ -218,6 +218,11 @@ BEGIN
         ON CONFLICT DO UPDATE SET count = count + 1, total = total + excluded.total;
 END;
 
+-- Attempts that succeeded since a tick last told notify.command, or had nobody to tell. Each round empties it.
+CREATE TABLE news (
+    attempt       TEXT NOT NULL PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
 -- When a schedule came due last, and when it will next. What it queues is in the configuration.
 CREATE TABLE schedule (
     name          TEXT NOT NULL PRIMARY KEY,

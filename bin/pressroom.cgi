@@ -1,4 +1,6 @@
 #!/bin/sh
 # The web front as a CGI program. What a server writes on the command line is not passed on.
-# PRESSROOM_CONFIG names another configuration; set it in the server's configuration or here.
+# Set in the server's configuration, or here: PRESSROOM_CONFIG, another configuration; PRESSROOM, another program.
+PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin
+export PATH
 exec "${PRESSROOM:-pressroom}" request --cgi

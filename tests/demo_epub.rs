@@ -3,6 +3,7 @@
 mod outside;
 
 #[path = "../examples/markdown_to_epub/chapter.rs"]
+#[allow(dead_code, reason = "the example uses the rest")]
 mod chapter;
 #[path = "../examples/markdown_to_epub/links.rs"]
 mod links;

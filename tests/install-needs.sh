@@ -19,6 +19,7 @@ python3                                                   python3
 ps                                                        procps
 setpriv                                                   util-linux
 setfacl                                                   acl
+debootstrap                                               debootstrap
 curl                                                      curl
 /usr/share/doc/debian-handbook/html/fr-FR/foreword.html   debian-handbook
 /usr/share/developers-reference/scope.html                developers-reference

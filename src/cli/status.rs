@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 well, 1 warning, 2 critical.")]
 pub struct StatusArgs {
-    /// For people, for programs, or for Prometheus (the text format, for the textfile collector of node_exporter)
+    /// For people, for programs, or for Prometheus (for a textfile collector)
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: StatusFormat,
 }

@@ -32,7 +32,7 @@ impl<'a> Ended<'a> {
         let ours = match record.outcome {
             Outcome::Ok => tx.finish_ok(claim, record)?,
             Outcome::Cancelled => tx.finish_cancelled(claim, record)?,
-            Outcome::Shutdown => tx.finish_returned(claim, record)?,
+            Outcome::Shutdown => self.close_shutdown(tx, config)?,
             _ => self.close_failure(tx, config)?,
         };
         if ours {
@@ -41,6 +41,17 @@ impl<'a> Ended<'a> {
             tracing::info!(job, attempt, filename, result = record.outcome.name(), "ended");
         }
         Ok(ours)
+    }
+
+    /// The first three shutdowns in a row are no attempts. Further ones are, so that a job whose runs are stopped again
+    /// and again fails at last.
+    fn close_shutdown(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
+        let Self { claim, record, .. } = self;
+        let most = config.exporters.get(&claim.exporter).map_or(1, |exporter| exporter.max_attempts);
+        if tx.may_return(claim)? == Some(false) && claim.number >= most {
+            return Ok(tx.finish_failed(claim, record, Stamp::now())?);
+        }
+        Ok(tx.finish_returned(claim, record)?)
     }
 
     fn close_failure(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {

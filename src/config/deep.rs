@@ -20,6 +20,7 @@ use crate::model::template::names;
 const MAX_WORK_DIR: usize = 62;
 /// Letters of an attempt's id, by which its work directory is named.
 const ATTEMPT_ID: usize = 26;
+const MISSING: &str = "install it, or correct the command";
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ksh", "zsh", "busybox"];
 
 /// Everything that a valid file can still have wrong, one sentence each. Programs are looked for as the user who asks.
@@ -111,20 +112,26 @@ fn place_problems(config: &Config) -> Vec<String> {
 fn program_problem(program: &str, path: &str) -> Option<String> {
     if program.contains('/') {
         let file = Path::new(program);
-        return if file.is_file() { file_problem(file) } else { Some(format!("the program {program} does not exist")) };
+        return if file.is_file() {
+            file_problem(file)
+        } else {
+            Some(format!("the program {program} does not exist; {MISSING}"))
+        };
     }
     let found = std::env::split_paths(path).map(|dir| dir.join(program)).filter(|file| file.is_file());
     let found: Vec<PathBuf> = found.collect();
     match found.iter().find(|file| access(*file, AccessFlags::X_OK).is_ok()).or(found.first()) {
         Some(file) => file_problem(file),
-        None => Some(format!("the program {program} is not in {path}")),
+        None => Some(format!("the program {program} is not in {path}; {MISSING}")),
     }
 }
 
 fn file_problem(file: &Path) -> Option<String> {
     let name = file.display();
     if access(file, AccessFlags::X_OK).is_err() {
-        return Some(format!("the program {name} is not executable for this user"));
+        return Some(format!(
+            "the program {name} is not executable for this user; look at its mode and its directories'"
+        ));
     }
     let mut start = Vec::new();
     File::open(file).ok()?.take(256).read_to_end(&mut start).ok()?; // unreadable but executable is fine
@@ -135,7 +142,7 @@ fn file_problem(file: &Path) -> Option<String> {
     let line = String::from_utf8_lossy(rest.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
     let interpreter = line.split_whitespace().next().unwrap_or_default();
     (!Path::new(interpreter).is_file())
-        .then(|| format!("the program {name} needs {interpreter:?}, which does not exist"))
+        .then(|| format!("the program {name} needs {interpreter:?}, which does not exist; {MISSING}"))
 }
 
 #[cfg(test)]

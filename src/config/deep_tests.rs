@@ -35,10 +35,10 @@ fn a_program_that_cannot_be_executed_is_named_with_the_reason() {
     script(dir.path(), "plain", "#!/bin/sh\n", 0o644);
     script(dir.path(), "bare", "echo\n", 0o755);
     script(dir.path(), "lost", "#!/no/such/shell -e\n", 0o755);
-    assert!(found("./none").ends_with("/none does not exist"));
-    assert!(found("./plain").ends_with("/plain is not executable for this user"));
+    assert!(found("./none").contains("/none does not exist; install it"));
+    assert!(found("./plain").contains("/plain is not executable for this user; look at its mode"));
     assert!(found("./bare").ends_with("begins neither with #! nor as a binary, so it cannot be executed"));
-    assert!(found("./lost").ends_with("needs \"/no/such/shell\", which does not exist"));
+    assert!(found("./lost").contains("needs \"/no/such/shell\", which does not exist; install it"));
     assert!(found("no-such-program").starts_with("exporter x: the program no-such-program is not in /usr/local/sbin"));
 }
 

@@ -11,9 +11,14 @@ pub(super) fn list(text: &str) -> impl Iterator<Item = (&str, u16)> {
     members.filter(|(name, _)| !name.is_empty())
 }
 
+/// `0`, `0.8`, `1.000`: one digit and at most three more.
 fn thousandths(weight: &str) -> u16 {
-    let number = weight.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number));
-    number.map_or(0, |number| (number * 1000.0) as u16)
+    let (whole, fraction) = weight.split_once('.').unwrap_or((weight, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.len() != 1 || fraction.len() > 3 || !digits(whole) || !digits(fraction) {
+        return 0;
+    }
+    format!("{whole}{fraction:0<3}").parse().ok().filter(|weight| *weight <= 1000).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -22,7 +27,7 @@ mod tests {
 
     #[test]
     fn a_member_without_a_weight_has_the_highest() {
-        let read: Vec<_> = list("de;q=0.8, en , ;q=1, fr ;Q=0, x;q=nan, y;level=1;q=0.123").collect();
-        assert_eq!(read, [("de", 800), ("en", 1000), ("fr", 0), ("x", 0), ("y", 123)]);
+        let read: Vec<_> = list("de;q=0.8, en , ;q=1, fr ;Q=0, x;q=nan, y;level=1;q=0.123, z;q=1.001").collect();
+        assert_eq!(read, [("de", 800), ("en", 1000), ("fr", 0), ("x", 0), ("y", 123), ("z", 0)]);
     }
 }

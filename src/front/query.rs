@@ -14,7 +14,7 @@ pub(super) type Pair = (Vec<u8>, Vec<u8>);
 /// The pairs of a query or a form, in their order.
 pub(super) fn decode(text: &[u8]) -> Vec<Pair> {
     let parts = text.split(|byte| *byte == b'&').filter(|part| !part.is_empty());
-    parts.map(|part| pair(part)).collect()
+    parts.map(pair).collect()
 }
 
 fn pair(part: &[u8]) -> Pair {

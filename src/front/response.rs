@@ -131,7 +131,7 @@ const fn reason(status: u16) -> &'static str {
         500 => "Internal Server Error",
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
-        400..500 => "Client Error",
+        status if status < 500 => "Client Error",
         _ => "Server Error",
     }
 }

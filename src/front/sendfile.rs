@@ -23,7 +23,7 @@ pub(super) fn header(
     }
 }
 
-/// lighttpd decodes the path, mod_xsendfile takes it as it stands.
+/// lighttpd decodes the path, `mod_xsendfile` takes it as it stands.
 fn as_decoded_by(variables: &Variables, path: &str) -> String {
     let software = variables.text("SERVER_SOFTWARE").unwrap_or_default();
     if software.starts_with("lighttpd") { escaped(path) } else { path.to_owned() }

@@ -28,6 +28,7 @@ pub(super) fn take(file: &Path, many: u32) -> io::Result<Option<Slot>> {
 }
 
 fn lock(file: &File, seat: u32) -> bool {
+    #[expect(clippy::cast_possible_truncation, reason = "both are small; C only has other types for them")]
     let byte = libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,

@@ -66,12 +66,11 @@ impl std::fmt::Display for Address {
 /// beginning would name a host.
 fn path(variables: &Variables) -> String {
     let written = variables.bytes("REQUEST_URI").filter(|uri| uri.starts_with(b"/"));
-    let path = match written {
-        Some(uri) => escaped(uri.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or_default(), ESCAPED),
-        None => {
-            let script = variables.bytes("SCRIPT_NAME").unwrap_or_default();
-            escaped(&[script, variables.bytes("PATH_INFO").unwrap_or_default()].concat(), ESCAPED_OF_PATH_INFO)
-        }
+    let path = if let Some(uri) = written {
+        escaped(uri.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or_default(), ESCAPED)
+    } else {
+        let part = |name| variables.bytes(name).unwrap_or_default();
+        escaped(&[part("SCRIPT_NAME"), part("PATH_INFO")].concat(), ESCAPED_OF_PATH_INFO)
     };
     format!("/{}", path.trim_start_matches('/'))
 }

@@ -50,6 +50,7 @@ pub fn extension(template: &str) -> &str {
 
 /// A value as it stands in a name: percent-escaped, except for what is readable and harmless in every file system,
 /// shell and URL path.
+#[cfg(test)]
 pub fn escape(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     units(value, |unit| {

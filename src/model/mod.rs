@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod attempt;
 pub mod breaker;
+pub mod client;
 pub mod clock;
 pub mod filename;
 pub mod job;

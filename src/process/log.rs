@@ -68,18 +68,37 @@ impl Capture {
 
     /// The end of the log, fit to be shown: at most 4 KiB.
     pub(super) fn tail_text(&self) -> String {
-        let mut text = shown(&self.tail.last(ROW));
-        while text.len() > ROW {
-            let cut = text.ceil_char_boundary(text.len() - ROW);
-            text.drain(..cut);
-        }
-        text
+        fitting(&self.tail.last(ROW))
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) {
         // A full disk costs the log, not the attempt.
         let _ = self.file.as_ref().map(|file| file.write_all_at(bytes, offset));
     }
+}
+
+/// The end of a log whose run has died, as [`Capture::tail_text`] gives it; empty if there is none.
+pub fn last_words(path: &Path) -> String {
+    read_end(path).map_or_else(|_| String::new(), |bytes| fitting(&bytes))
+}
+
+fn read_end(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let mut bytes = vec![0; ROW];
+    let length = file.read_at(&mut bytes, file.metadata()?.len().saturating_sub(ROW as u64))?;
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// Made showable, which can make it longer, and cut at its beginning.
+fn fitting(bytes: &[u8]) -> String {
+    let mut text = shown(bytes);
+    while text.len() > ROW {
+        let cut = text.ceil_char_boundary(text.len() - ROW);
+        text.drain(..cut);
+    }
+    text
 }
 
 fn create(path: &Path) -> io::Result<File> {

@@ -39,6 +39,7 @@ pub use ending::{Ending, Reason};
 pub use order::{Order, environment, resolve};
 pub use overseer::{Overseer, Progress, Wish};
 pub use progress::read_message;
+pub use rlimits::unsettable;
 pub use spawn::{Leader, spawn};
 pub use stage::{become_run, become_trial};
 pub use supervise::supervise;

@@ -34,6 +34,25 @@ pub(super) fn rlimits(limits: &Limits) -> Vec<Rlimit> {
     all
 }
 
+/// Limits that this user may not set as high as they are configured: one sentence each.
+pub fn unsettable(limits: &Limits) -> Vec<String> {
+    let wanted = [
+        ("file_size", Resource::RLIMIT_FSIZE, limits.file_size),
+        ("open_files", Resource::RLIMIT_NOFILE, limits.open_files),
+        ("data", Resource::RLIMIT_DATA, limits.data),
+        ("address_space", Resource::RLIMIT_AS, limits.address_space),
+        ("processes", Resource::RLIMIT_NPROC, limits.processes),
+        ("cpu", Resource::RLIMIT_CPU, limits.cpu.map(|cpu| cpu.as_secs())),
+    ];
+    let above = wanted.into_iter().filter_map(|(name, resource, limit)| {
+        let most = hard(resource);
+        limit
+            .filter(|limit| *limit > most)
+            .map(|limit| format!("{name} is {limit}, but this user's own limit is {most}"))
+    });
+    above.collect()
+}
+
 fn at(resource: Resource, limit: Option<u64>) -> Rlimit {
     let most = hard(resource);
     let value = limit.map_or(most, |limit| limit.min(most));

@@ -22,11 +22,6 @@ impl Site {
         ids(&self.work(), |name| Some(name.strip_suffix(".lock").unwrap_or(name)))
     }
 
-    /// The ids that have a log, in order.
-    pub fn logs_on_disk(&self) -> io::Result<Vec<String>> {
-        ids(&self.log(), |name| name.strip_suffix(".log"))
-    }
-
     /// Removes an attempt's log. Its absence is success.
     pub fn remove_log(&self, attempt: &str) -> io::Result<()> {
         absent_is_fine(fs::remove_file(self.log_of(checked(attempt)?)))

@@ -7,13 +7,9 @@ use std::{
         fd::{AsFd, BorrowedFd},
         unix::fs::{FileTypeExt, OpenOptionsExt},
     },
-    time::Duration,
 };
 
-use nix::{
-    libc::{O_NOFOLLOW, O_NONBLOCK},
-    poll::{PollFd, PollFlags, PollTimeout, poll},
-};
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use super::Site;
 
@@ -46,18 +42,6 @@ impl Doorbell {
             Ok(Self(bell))
         } else {
             Err(io::Error::other("the doorbell is not a FIFO; run `pressroom check --create`"))
-        }
-    }
-
-    /// Waits until it has rung, at most for `timeout`; tells whether it has. A signal ends the wait.
-    pub fn wait(&self, timeout: Duration) -> io::Result<bool> {
-        // Rounded up: a rest of less than a millisecond must not become a busy loop.
-        let ms = timeout.as_nanos().div_ceil(1_000_000);
-        let limit = PollTimeout::try_from(i32::try_from(ms).unwrap_or(i32::MAX)).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)], limit) {
-            Ok(ready) => Ok(ready > 0),
-            Err(nix::errno::Errno::EINTR) => Ok(false),
-            Err(error) => Err(error.into()),
         }
     }
 

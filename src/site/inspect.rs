@@ -2,12 +2,13 @@
 //! drop the locks that `SQLite` holds on it in this process.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{self, ErrorKind},
     os::unix::fs::MetadataExt,
     path::Path,
 };
 
+use fs2::FileExt;
 use nix::unistd::{Gid, Uid};
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
     dir::{About, Dir},
     disk,
     layout::{self, Item, TOP_MODE},
-    owners::{group_name, user_name},
+    owners::{become_user, group_name, membership, user_name},
 };
 use crate::config::Config;
 
@@ -32,6 +33,7 @@ impl Site {
         if top.mode() & 0o7777 != TOP_MODE {
             problems.push(wrong_mode(&self.state_dir, top.mode() & 0o7777, TOP_MODE));
         }
+        problems.extend(membership(Uid::from_raw(top.uid()), Gid::from_raw(top.gid())));
         let items = layout::items(self, config);
         problems.extend(items.iter().flat_map(|item| item_problems(item, (top.uid(), top.gid()))));
         problems
@@ -49,10 +51,45 @@ impl Site {
         problems
     }
 
+    /// Makes the calling process, if it is root's, one of the user who owns the site. `false`: nothing was changed.
+    pub fn become_owner(&self) -> io::Result<bool> {
+        let about = fs::metadata(&self.state_dir)?;
+        if !Uid::effective().is_root() || about.uid() == 0 {
+            return Ok(false);
+        }
+        become_user(Uid::from_raw(about.uid()), Gid::from_raw(about.gid()))?;
+        Ok(true)
+    }
+
+    /// Whether the site belongs to the caller.
+    pub fn is_owner(&self) -> bool {
+        fs::metadata(&self.state_dir).is_ok_and(|about| about.uid() == Uid::effective().as_raw())
+    }
+
+    /// Tries two locks on one file: the second must be refused. Tells why the locks cannot be relied on.
+    pub fn lock_problem(&self) -> Option<String> {
+        let work = self.work();
+        let (one, other) = match opened_twice(&work) {
+            Ok(pair) => pair,
+            Err(error) => return Some(format!("cannot try a lock in {}: {error}; {REMEDY}", work.display())),
+        };
+        let broken = one.try_lock_exclusive().is_err() || other.try_lock_exclusive().is_ok();
+        broken.then(|| format!("file locks do not work in {}; use a local file system", work.display()))
+    }
+
     /// The name of the user who owns the site and whose crontab ticks; a number if it has no name.
     pub fn owner(&self) -> io::Result<String> {
         Ok(user_name(Uid::from_raw(fs::metadata(&self.state_dir)?.uid())))
     }
+}
+
+/// One file, opened twice; its name is gone already.
+fn opened_twice(dir: &Path) -> io::Result<(File, File)> {
+    let path = dir.join(format!(".lock-{}", std::process::id()));
+    let one = File::create_new(&path)?;
+    let other = File::open(&path);
+    fs::remove_file(&path)?;
+    Ok((one, other?))
 }
 
 fn item_problems(item: &Item, owner: (u32, u32)) -> Vec<String> {

@@ -27,7 +27,7 @@ use std::{
 
 pub use attempts::is_attempt;
 pub use bell::Doorbell;
-pub use disk::{free_bytes, free_inodes, refusal, same_filesystem};
+pub use disk::{free_bytes, free_inodes};
 pub use lock::{Probe, Sight};
 pub use machine::{boot_id, machine_id};
 pub use note::{LockNote, ProcessId};

@@ -3,7 +3,10 @@
 use std::ffi::CString;
 
 use anyhow::{Context, bail};
-use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
+use nix::{
+    errno::Errno,
+    unistd::{Gid, Group, Uid, User, getgrouplist, initgroups, setgid, setgroups, setuid},
+};
 
 /// The user whose crontab ticks, and the group that is shared with the web user.
 #[derive(Clone, Debug)]
@@ -36,18 +39,33 @@ impl Owners {
         if !caller.is_root() && caller != self.uid {
             bail!("only root can make a state directory for another user; run this as {}", user_name(self.uid));
         }
-        let Ok(Some(user)) = User::from_uid(self.uid) else { return Ok(()) };
-        let groups = getgrouplist(&CString::new(user.name.clone())?, user.gid)?;
-        if !self.uid.is_root() && !groups.contains(&self.gid) {
-            let group = group_name(self.gid);
-            bail!("user {0} is not in group {group}; run `usermod -aG {group} {0}`", user.name);
-        }
-        Ok(())
+        membership(self.uid, self.gid).map_or(Ok(()), |problem| bail!(problem))
     }
 
     pub fn text(&self) -> String {
         format!("{}:{}", user_name(self.uid), group_name(self.gid))
     }
+}
+
+/// Why the owner cannot share the site with its group. `None`: it can.
+pub(super) fn membership(uid: Uid, gid: Gid) -> Option<String> {
+    let user = User::from_uid(uid).ok().flatten().filter(|user| !user.uid.is_root())?;
+    let groups = getgrouplist(&CString::new(user.name.clone()).ok()?, user.gid).ok()?;
+    let group = group_name(gid);
+    let advice = format!("run `usermod -aG {group} {}`", user.name);
+    (!groups.contains(&gid)).then(|| format!("user {} is not in group {group}; {advice}", user.name))
+}
+
+/// Makes the calling process one of this user, with its groups. Only root can, and there is no way back.
+pub(super) fn become_user(uid: Uid, gid: Gid) -> nix::Result<()> {
+    if let Some(user) = User::from_uid(uid)? {
+        initgroups(&CString::new(user.name).map_err(|_| Errno::EINVAL)?, user.gid)?;
+        setgid(user.gid)?;
+    } else {
+        setgroups(&[gid])?;
+        setgid(gid)?;
+    }
+    setuid(uid)
 }
 
 /// A user and the group that it has by itself.

@@ -14,8 +14,6 @@ pub(super) const RUNNING_BY_QUEUE: &str = "SELECT queue, count(*) FROM job WHERE
 
 pub(super) const RUNNING_BY_EXPORTER: &str = "SELECT exporter, count(*) FROM job WHERE status = 1 GROUP BY exporter";
 
-pub(super) const FAILED_BY_EXPORTER: &str = "SELECT exporter, count(*) FROM job WHERE status >= 2 GROUP BY exporter";
-
 pub(super) const FAILED_BY_QUEUE: &str = "
     SELECT queue, status, count(*) FROM job WHERE status >= 2 GROUP BY queue, status";
 
@@ -31,9 +29,6 @@ pub(super) const EXPORTERS: &str = "
         UNION ALL
         SELECT (SELECT min(exporter) FROM job WHERE status >= 2 AND exporter > name) FROM failed WHERE name IS NOT NULL)
     SELECT name FROM queued WHERE name IS NOT NULL UNION SELECT name FROM failed WHERE name IS NOT NULL";
-
-pub(super) const OLDEST_QUEUED: &str = "
-    SELECT queued_since FROM job WHERE exporter = ? AND status = 0 ORDER BY queued_since LIMIT 1";
 
 pub(super) const OLDEST_QUEUED_JOB: &str = "
     SELECT * FROM job WHERE exporter = ? AND status = 0 ORDER BY queued_since LIMIT 1";
@@ -56,11 +51,6 @@ impl View<'_> {
         self.all(RUNNING_BY_EXPORTER, [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Failed jobs by exporter.
-    pub fn failed_by_exporter(&self) -> Result<Vec<(String, u64)>> {
-        self.all(FAILED_BY_EXPORTER, [], |row| Ok((row.get(0)?, row.get::<_, Count>(1)?.0)))
-    }
-
     /// Failed jobs by queue and status.
     pub fn failed_by_queue(&self) -> Result<Vec<(String, Status, u64)>> {
         self.all(FAILED_BY_QUEUE, [], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Count>(2)?.0)))
@@ -74,10 +64,5 @@ impl View<'_> {
     /// The job of this exporter that is queued, and could have been started, for the longest time; and since when.
     pub fn oldest_queued_job(&self, exporter: &str) -> Result<Option<(Job, Stamp)>> {
         self.one(OLDEST_QUEUED_JOB, params![exporter], |row| Ok((rows::job(row)?, row.get("queued_since")?)))
-    }
-
-    /// Since when the longest waiting job of this exporter is queued and could have been started.
-    pub fn oldest_queued(&self, exporter: &str) -> Result<Option<Stamp>> {
-        self.one(OLDEST_QUEUED, params![exporter], |row| row.get(0))
     }
 }

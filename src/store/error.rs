@@ -13,6 +13,8 @@ pub enum StoreError {
     Foreign,
     /// Its schema has this version, which only a newer Pressroom knows.
     Newer(i64),
+    /// Its schema has this earlier version, and whoever looks must not change it.
+    Older(i64),
     /// Somebody else held the write lock for all of the deadline.
     Busy,
     DiskFull,
@@ -31,6 +33,10 @@ impl fmt::Display for StoreError {
             Self::Newer(version) => write!(
                 f,
                 "the database has schema version {version}, which this pressroom does not know; install the newer pressroom"
+            ),
+            Self::Older(version) => write!(
+                f,
+                "the database has schema version {version}, of an earlier pressroom; the next tick or request upgrades it"
             ),
             Self::Busy => f.write_str("the database is busy: another process has held its write lock for too long"),
             Self::DiskFull => f.write_str("the disk of the database is full; free some space"),

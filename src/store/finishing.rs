@@ -13,6 +13,7 @@ use crate::model::{
     attempt::{Claim, Record},
     clock::Stamp,
     limits::Limits,
+    status::Outcome,
 };
 
 const FORGET: &str = "DELETE FROM job WHERE id = ? AND attempt = ? AND status = 1";
@@ -69,6 +70,8 @@ const CLOSE: &str = "
            peak_memory = :peak_memory, cpu_used = :cpu_used, output_size = :output_size, log_tail = :log_tail,
            message = :message, detail = :detail
      WHERE id = :id AND ended IS NULL";
+
+const ADD_NEWS: &str = "INSERT OR IGNORE INTO news (attempt) VALUES (?)";
 
 /// How the next attempt at a job differs.
 #[derive(Clone, Debug)]
@@ -155,6 +158,9 @@ impl Tx<'_> {
                     ":message": record.message, ":detail": record.detail,
                 },
             )?;
+        }
+        if done && record.outcome == Outcome::Ok {
+            self.change(ADD_NEWS, params![claim.attempt])?;
         }
         Ok(done)
     }

@@ -6,7 +6,7 @@ use super::{
     Result, Tx, View,
     rows::{self, Count},
 };
-use crate::model::{clock::Stamp, job::Job, status::Status};
+use crate::model::{attempt::Attempt, clock::Stamp, job::Job, status::Status};
 
 /// One whose source has been started already, which never are many, goes with that source or not at all.
 pub(super) const OVERDUE: &str = "
@@ -30,13 +30,9 @@ pub(super) const OLD_FAILURES: &str = "
 pub(super) const UNREPORTED: &str = "
     SELECT * FROM job WHERE status >= 2 AND reported = 0 ORDER BY id LIMIT ?";
 
-pub(super) const UNREPORTED_COUNT: &str = "SELECT count(*) FROM job WHERE status >= 2 AND reported = 0";
-
 const DELETE: &str = "DELETE FROM job WHERE id = ? AND status = ?";
 
 const SET_REPORTED: &str = "UPDATE job SET reported = 1 WHERE id = ? AND status >= 2";
-
-pub(super) const SET_ALL_REPORTED: &str = "UPDATE job SET reported = 1 WHERE status >= 2 AND reported = 0";
 
 pub(super) const TRIM_ATTEMPTS: &str = "
     DELETE FROM attempt
@@ -48,13 +44,29 @@ pub(super) const TRIM_OK_LOGS: &str = "
      WHERE rowid IN (SELECT rowid FROM attempt WHERE result = 'ok' AND log = 1 AND ended < ? ORDER BY ended LIMIT ?)
     RETURNING id";
 
+const HAS_NEWS: &str = "SELECT EXISTS (SELECT 1 FROM news)";
+
+const NEWS_COUNT: &str = "SELECT count(*) FROM news";
+
+const NEWS: &str = "
+    SELECT attempt.* FROM news JOIN attempt ON attempt.id = news.attempt ORDER BY news.attempt LIMIT ?";
+
+const FORGET_NEWS: &str = "DELETE FROM news";
+
 const ADD_SAMPLE: &str = "
     INSERT OR REPLACE INTO sample (at, queue, queued, started)
     SELECT ?, name, queued, (SELECT count(*) FROM job WHERE status = 1 AND job.queue = name) FROM queue";
 
+const LAST_SAMPLE: &str = "SELECT max(at) FROM sample";
+
 const TRIM_SAMPLES: &str = "DELETE FROM sample WHERE at < ?";
 
 impl View<'_> {
+    /// When the queues were sampled last.
+    pub fn last_sample(&self) -> Result<Option<Stamp>> {
+        Ok(self.one(LAST_SAMPLE, [], |row| row.get(0))?.flatten())
+    }
+
     /// Jobs of an exporter that are queued, and could have been started, since before `before`.
     pub fn overdue_queued(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
         self.all(OVERDUE, params![exporter, before, limit], rows::job)
@@ -75,9 +87,9 @@ impl View<'_> {
         self.all(UNREPORTED, params![limit], rows::job)
     }
 
-    /// How many there are of those.
-    pub fn unreported_count(&self) -> Result<u64> {
-        Ok(self.one(UNREPORTED_COUNT, [], |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0))
+    /// Whether something was made since the news were last taken or forgotten.
+    pub fn has_news(&self) -> Result<bool> {
+        Ok(self.one(HAS_NEWS, [], |row| row.get(0))?.unwrap_or(false))
     }
 }
 
@@ -91,9 +103,17 @@ impl Tx<'_> {
         ids.iter().try_for_each(|id| self.change(SET_REPORTED, params![id]).map(drop))
     }
 
-    /// Whatever failed so far counts as reported.
-    pub fn set_all_reported(&self) -> Result<()> {
-        self.change(SET_ALL_REPORTED, []).map(drop)
+    /// The first `limit` attempts that succeeded since the last call, and how many there are in all.
+    pub fn take_news(&self, limit: u32) -> Result<(Vec<Attempt>, u64)> {
+        let count = self.one(NEWS_COUNT, [], |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0);
+        let news = self.all(NEWS, params![limit], rows::attempt)?;
+        self.forget_news()?;
+        Ok((news, count))
+    }
+
+    /// For sites where nobody wants to hear of successes.
+    pub fn forget_news(&self) -> Result<()> {
+        self.change(FORGET_NEWS, []).map(drop)
     }
 
     /// Deletes the oldest attempts that ended before `before`; their logs are the caller's to delete.

@@ -15,6 +15,7 @@ mod healing;
 mod history;
 mod keeping;
 mod listing;
+mod migrating;
 mod opening;
 mod queueing;
 mod rows;

@@ -12,12 +12,14 @@ use anyhow::anyhow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig, params};
 
-use super::{Result, Store, StoreError, busy};
+use super::{
+    Result, Store, StoreError, busy,
+    migrating::{STEPS, VERSION, migrate, version},
+};
 
 /// The tables, as they stand.
 pub(super) const SCHEMA: &str = include_str!("../../schema.sql");
 const APPLICATION_ID: i64 = 0x5072_6573;
-const VERSION: i64 = 1;
 
 /// Of a connection that writes. The log is cut back to 16 MiB when it starts anew, and copied back by tick alone.
 const SETTINGS: &str = "
@@ -37,7 +39,9 @@ impl Store {
     /// written into it either way. An empty file made beforehand keeps its owner and mode.
     pub fn create(path: &Path, machine_id: &str) -> Result<()> {
         let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-        recognise(&conn)?;
+        if let Found::Older(_) = recognise(&conn)? {
+            migrate(&mut conn, STEPS)?;
+        }
         conn.pragma_update(None, "journal_mode", "wal")?;
         let transaction = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         if recognise(&transaction)? == Found::Empty {
@@ -47,10 +51,14 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    /// Opens a database of ours for reading and writing. Never creates one.
+    /// Opens a database of ours for reading and writing; one of an earlier version becomes one of this version. Never
+    /// creates one.
     pub fn open(path: &Path) -> Result<Self> {
-        let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        ours(&conn)?;
+        let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        match ours(&conn) {
+            Err(StoreError::Older(_)) => migrate(&mut conn, STEPS)?,
+            found => found?,
+        }
         Ok(Self { conn })
     }
 
@@ -106,20 +114,24 @@ fn prepare(conn: &mut Connection) -> Result<()> {
 enum Found {
     Empty,
     Ours,
+    /// Ours, of an earlier version.
+    Older(i64),
 }
 
 fn ours(conn: &Connection) -> Result<()> {
     match recognise(conn)? {
         Found::Ours => Ok(()),
+        Found::Older(version) => Err(StoreError::Older(version)),
         Found::Empty => Err(StoreError::Missing),
     }
 }
 
 fn recognise(conn: &Connection) -> Result<Found> {
     let number = |name| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    match (number("application_id")?, number("user_version")?) {
+    match (number("application_id")?, version(conn)?) {
         (APPLICATION_ID, VERSION) => Ok(Found::Ours),
         (APPLICATION_ID, newer) if newer > VERSION => Err(StoreError::Newer(newer)),
+        (APPLICATION_ID, older) if older > 0 => Ok(Found::Older(older)),
         (0, 0) if number("schema_version")? == 0 => Ok(Found::Empty),
         _ => Err(StoreError::Foreign),
     }

@@ -10,13 +10,15 @@ use super::{Store, opening::beside};
 
 /// The byte of `-shm` that is locked by whoever writes.
 const WRITE_LOCK: u64 = 120;
+/// A list that changes while it is read may leave out a line.
+const LOOKS: u32 = 3;
 
 impl Store {
     /// The process that writes just now. `None`: nobody, or it cannot be known; 0: a process that cannot be seen from
     /// here.
     pub fn writer(path: &Path) -> Option<i32> {
         let inode = fs::metadata(beside(path, "-shm")).ok()?.ino();
-        fs::read_to_string("/proc/locks").ok()?.lines().find_map(|line| holder(line, inode))
+        (0..LOOKS).find_map(|_| fs::read_to_string("/proc/locks").ok()?.lines().find_map(|line| holder(line, inode)))
     }
 }
 

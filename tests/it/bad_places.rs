@@ -3,11 +3,13 @@
 use std::{
     fs,
     os::unix::{fs::PermissionsExt, process::CommandExt},
-    path::PathBuf,
     process::Command,
 };
 
-use crate::site::{Done, Site};
+use crate::{
+    site::{Done, Site},
+    together::copy_program,
+};
 
 /// A user that owns nothing.
 const NOBODY: u32 = 65534;
@@ -23,9 +25,9 @@ fn is_root(test: &str) -> bool {
 
 /// The program as nobody, from a place that nobody can reach.
 fn as_nobody(site: &Site, words: &[&str]) -> Command {
-    let program = PathBuf::from(site.path("pressroom"));
+    let program = site.path("pressroom");
     if !program.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_pressroom"), &program).expect("a copy of the program");
+        copy_program(&program);
         fs::set_permissions(site.dir(), fs::Permissions::from_mode(0o755)).expect("a mode");
     }
     let mut command = Command::new(program);

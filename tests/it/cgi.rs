@@ -318,6 +318,21 @@ fn too_many_from_one_client_are_limited() {
 }
 
 #[test]
+fn a_refusal_tells_when_there_will_probably_be_room() {
+    let site = site().more("[queue.default]\nmax_running = 4\nmax_per_client = 2\nmax_queued = 5\n").create();
+    site.ask("Emma");
+    site.tick();
+    site.database().execute("UPDATE attempt SET duration = 120000", []).unwrap();
+    for (title, client) in [("A", "a"), ("B", "a"), ("C", "b"), ("D", "c")] {
+        get(&site, &format!("title={title}"), &[("REMOTE_USER", client)]).is(202);
+    }
+    // Four jobs of two minutes on four seats, two of them the client's.
+    assert_eq!(get(&site, "title=E", &[("REMOTE_USER", "a")]).is(429).retry_after(), 60);
+    get(&site, "title=E", &[("REMOTE_USER", "d")]).is(202);
+    assert_eq!(get(&site, "title=F", &[("REMOTE_USER", "d")]).is(503).retry_after(), 30);
+}
+
+#[test]
 fn the_client_is_the_variable_that_is_configured() {
     let site = site().more("[http]\nclient = \"HTTP_X_REAL_IP\"\n[queue.default]\nmax_per_client = 1\n").create();
     get(&site, "title=A", &[("HTTP_X_REAL_IP", "203.0.113.1")]).is(202);
@@ -457,12 +472,66 @@ fn words_of_the_server_and_a_proxy_header_are_ignored() {
 }
 
 #[test]
+fn the_script_for_servers_hands_on_the_request_and_nothing_else() {
+    let site = site().create();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/bin/pressroom.cgi");
+    let mut command = std::process::Command::new(script);
+    command.args(["tick", "--help"]).env_clear().env("PRESSROOM_CONFIG", site.config());
+    command.env("PRESSROOM", env!("CARGO_BIN_EXE_pressroom")).env("REQUEST_METHOD", "GET").env("PATH_INFO", "/epub");
+    reply(command.env("QUERY_STRING", "title=Emma")).is(202);
+    assert_eq!(jobs(&site), 1);
+}
+
+#[test]
 fn a_task_is_queued_once_for_one_visit() {
     let more = "[exporter.reindex]\nweb = true\noutput = \"none\"\ncommand = [\"true\"]\n";
     let site = site().more(more).create();
     let page = ask(&site, "GET", "/reindex", "", &[]);
     page.is(202).is_passing();
     assert!(!page.text().contains("http-equiv") && !page.text().contains("<script"), "{}", page.text());
+}
+
+#[test]
+fn a_page_that_looks_again_queues_nothing() {
+    let site = site().create();
+    for format in ["look", "page.1", "page.40"] {
+        let query = format!("title=Emma&format={format}");
+        get(&site, &query, &[]).is(404).is_passing();
+        assert_eq!(jobs(&site), 0);
+    }
+    get(&site, "title=Emma&format=page.1", &[]).says("Make the file");
+    get(&site, "title=Emma&format=page", &[]).is(202);
+    assert_eq!(get(&site, "title=Emma&format=look", &[]).is(202).json()["position"], 1);
+    let tired = get(&site, "title=Emma&format=page.500", &[]);
+    tired.is(202).says("This page has stopped looking.");
+    assert!(!tired.text().contains("http-equiv"), "{}", tired.text());
+}
+
+#[test]
+fn a_page_keeps_to_the_moment_that_counted_first() {
+    let site = site().more("[http]\nrefresh = \"1m\"\n").create();
+    let page = get(&site, "title=Emma&refresh=1", &[]).header("location").to_owned();
+    let (_, query) = page.split_once('?').unwrap();
+    let look = get(&site, query, JSON).is(202).header("retry-after").to_owned();
+    assert!(!look.is_empty());
+    site.tick();
+    let ready = get(&site, &format!("{query}&format=json"), &[]).is(200).json();
+    let url = ready["url"].as_str().unwrap();
+    let asked = query.split("after=").nth(1).unwrap().replace("%3A", ":");
+    let kept = url.split("after=").nth(1).unwrap().split('&').next().unwrap().replace("%3A", ":");
+    let ms = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    assert!((59_000..=61_000).contains(&(ms(&asked) - ms(&kept))), "{asked} {kept}");
+}
+
+#[test]
+fn a_task_that_is_waited_for_is_done() {
+    let more = "[http]\nmax_wait = \"1m\"\n[exporter.reindex]\nweb = true\noutput = \"none\"\ncommand = [\"true\"]\n";
+    let site = site().more(more).create();
+    let waiting = cgi(&site, "GET", "/reindex", "wait=50").stdout(std::process::Stdio::piped()).spawn().unwrap();
+    crate::site::wait_until("it is queued", || jobs(&site) == 1);
+    site.tick();
+    let text = String::from_utf8(waiting.wait_with_output().unwrap().stdout).unwrap();
+    assert!(text.starts_with("Status: 200 OK\r\n") && text.contains("What you asked for has been done."), "{text}");
 }
 
 #[test]

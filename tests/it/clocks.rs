@@ -48,8 +48,8 @@ fn after_a_jump_forwards_nothing_is_expired_in_the_first_round() {
 #[test]
 fn an_hour_of_ticks_expires_what_a_jump_of_an_hour_does_not() {
     let site = lived_in();
-    let minutes = |count: i64| {
-        site.clock(60.0 * count as f64);
+    let minutes = |count: i32| {
+        site.clock(60.0 * f64::from(count));
         forget_the_boot(&site);
         site.tick().exits(0).stderr("");
     };
@@ -97,7 +97,7 @@ fn after_a_jump_backwards_nothing_is_expired_in_the_first_round() {
     site.clock(800.0);
     forget_the_boot(&site);
     let file = fs::File::open(site.cached("epub/Emma.epub")).unwrap();
-    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(9000)).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_mins(150)).unwrap();
     site.tick().exits(0).stderr(""); // silent for more than ten minutes: calm
     nothing_has_expired(&site);
     site.clock(0.0);

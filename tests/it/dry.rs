@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     site::{Done, Site, wait_until},
-    together::TICK,
+    together::{TICK, copy_program},
 };
 
 const DRY: [&str; 3] = ["tick", "--dry-run", "--allow-root"];
@@ -80,7 +80,7 @@ fn busy_site() -> Site {
     site.ask("Lost").exits(75);
     site.run_at("run-started=kill", &TICK).exits(0);
     let file = fs::File::open(site.cached("epub/Old.epub")).unwrap();
-    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900)).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_mins(15)).unwrap();
     for title in ["Overdue", "Again", "Emma", "Nana"] {
         site.ask(title).exits(75);
     }
@@ -190,7 +190,7 @@ fn it_works_for_a_user_without_any_right_to_write() {
     let expected = dry(&site).out();
     fs::set_permissions(site.dir(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = site.path("pressroom");
-    fs::copy(env!("CARGO_BIN_EXE_pressroom"), &program).unwrap();
+    copy_program(&program);
     let mut all = BTreeMap::new();
     listing(&site.path("s"), &mut all);
     for path in all.keys().chain([&site.path("s")]) {

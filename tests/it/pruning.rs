@@ -21,10 +21,10 @@ fn make(site: &Site, title: &str) {
 }
 
 /// Puts a file of our grammar there, made so many seconds ago.
-fn put(site: &Site, filename: &str, size: usize, age: u64) {
+fn put(site: &Site, filename: &str, bytes: usize, age: u64) {
     let path = site.cached(filename);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, vec![b'x'; size]).unwrap();
+    fs::write(&path, vec![b'x'; bytes]).unwrap();
     set_age(&path, age);
 }
 

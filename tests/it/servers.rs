@@ -1,7 +1,7 @@
 //! The same table of requests against the web servers themselves, with the configurations of `docs/examples/`.
 
 mod http;
-mod start;
+pub mod start;
 mod table;
 
 use start::{Kind, Server};

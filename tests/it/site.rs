@@ -4,9 +4,10 @@
 use std::{
     ffi::OsStr,
     fs,
-    os::unix::process::ExitStatusExt,
+    os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
 
@@ -39,13 +40,14 @@ pub struct Site {
     head: String,
     exporter: String,
     more: String,
+    user: Option<u32>,
 }
 
 impl Site {
     /// A site whose exporter `epub` writes its title into its output.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("pr").tempdir_in("/tmp").expect("a directory in /tmp");
-        let site = Self { dir, head: HEAD.into(), exporter: String::new(), more: String::new() };
+        let site = Self { dir, head: HEAD.into(), exporter: String::new(), more: String::new(), user: None };
         site.exporter(r#"printf "%s\n" "$2" >"$1""#)
     }
 
@@ -101,6 +103,18 @@ impl Site {
         fs::write(self.config(), format!("{}{}{}", self.head, self.exporter, self.more)).expect("pressroom.toml");
     }
 
+    /// Everything runs as a user of its own that has no rights; for a root to whom most limits do not apply. A user
+    /// who is not root stays as it is.
+    pub fn as_nobody(mut self) -> Self {
+        static USERS: AtomicU32 = AtomicU32::new(54_400);
+        if nix::unistd::geteuid().is_root() {
+            let user = USERS.fetch_add(1, Ordering::Relaxed);
+            std::os::unix::fs::chown(self.dir(), Some(user), Some(user)).expect("root may");
+            self.user = Some(user);
+        }
+        self
+    }
+
     /// Makes the state directory.
     #[track_caller]
     pub fn create(self) -> Self {
@@ -131,6 +145,9 @@ impl Site {
         command.args(words).current_dir(self.dir()).env_clear().stdin(Stdio::null());
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("PRESSROOM_CONFIG", self.config());
         command.env("PRESSROOM_TEST_CLOCK", self.path("clock"));
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         command
     }
 

@@ -190,16 +190,16 @@ fn promtool_accepts_the_metrics_and_the_alert_rules() {
     site.ask_for(&["Emma", "Bad"]);
     site.tick();
     let metrics = site.run(&["status", "--format", "prometheus"]).exits(0).out();
-    let checker =
+    let promtool =
         Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let Ok(mut checker) = checker else {
+    let Ok(mut promtool) = promtool else {
         eprintln!("SKIPPED: promtool_accepts_the_metrics_and_the_alert_rules: there is no promtool");
         return;
     };
-    checker.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
-    let checked = checker.wait_with_output().unwrap();
-    assert!(checked.status.success(), "{}\n{metrics}", String::from_utf8_lossy(&checked.stderr));
+    promtool.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
+    let done = promtool.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}\n{metrics}", String::from_utf8_lossy(&done.stderr));
     let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/examples/prometheus/pressroom.rules.yml");
-    let checked = Command::new("promtool").args(["check", "rules", rules]).output().unwrap();
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let done = Command::new("promtool").args(["check", "rules", rules]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }

@@ -3,8 +3,13 @@
 use std::{
     ffi::OsStr,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+};
+
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
 };
 
 use crate::site::{Done, Site, wait_until};
@@ -23,7 +28,27 @@ impl Beside {
         Self { what, child: Some(child) }
     }
 
-    pub fn pid(&self) -> u32 {
+    /// What it says goes into a file: one that says much would wait for a reader.
+    #[track_caller]
+    pub fn start_into(command: &mut Command, file: fs::File) -> Self {
+        let what = format!("{command:?}");
+        let child = command.stdout(file.try_clone().expect("a copy")).stderr(file).spawn();
+        Self { what, child: Some(child.expect("the program starts")) }
+    }
+
+    /// Asks it to end, and waits for that.
+    #[track_caller]
+    pub fn stop(self) -> Done {
+        self.signal(Signal::SIGTERM);
+        self.end()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        signal::kill(Pid::from_raw(self.id().cast_signed()), signal).expect("it is ours");
+    }
+
+    /// Its process number.
+    pub fn id(&self) -> u32 {
         self.child.as_ref().expect("it has not ended").id()
     }
 
@@ -68,8 +93,8 @@ impl Paused {
         Self { beside, gate }
     }
 
-    pub fn pid(&self) -> u32 {
-        self.beside.pid()
+    pub fn id(&self) -> u32 {
+        self.beside.id()
     }
 
     /// Lets it go on, and takes its end.
@@ -85,6 +110,20 @@ pub fn request(title: &str) -> [String; 3] {
     ["request".into(), "epub".into(), format!("title={title}")]
 }
 
+/// What an exporter begins with that ends only after the round that has started it: so a test knows which round hears
+/// of it.
+pub const AFTER_ITS_ROUND: &str = "until [ -e ../../../go ]; do sleep 0.01; done\n";
+
+/// Asks for books, starts them in one silent round and waits for their ends, of which no tick has heard then.
+#[track_caller]
+pub fn end_unheard(site: &Site, name: &str, books: usize) {
+    let _ = fs::remove_file(site.path("go"));
+    at_once((0..books).map(|number| site.command(&request(&format!("{name}{number}")))));
+    site.brief_tick().exits(0).stdout("").stderr("");
+    fs::write(site.path("go"), "").expect("the sign");
+    wait_for_runs(site);
+}
+
 /// The words of a tick that stays until its runs have ended.
 pub const TICK: [&str; 3] = ["tick", "--allow-root", "--wait"];
 
@@ -92,4 +131,12 @@ pub const TICK: [&str; 3] = ["tick", "--allow-root", "--wait"];
 #[track_caller]
 pub fn wait_for_runs(site: &Site) {
     wait_until("no job is started", || site.count("SELECT count(*) FROM job WHERE status = 1") == 0);
+}
+
+/// A copy of the program where every user can reach it. Made by a process of its own: a child that another test starts
+/// just then would hold a file that is being written, and the kernel executes no such file.
+#[track_caller]
+pub fn copy_program(to: &Path) {
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_pressroom")).arg(to).status().expect("cp");
+    assert!(copied.success(), "cannot copy the program to {}", to.display());
 }

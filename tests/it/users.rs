@@ -42,7 +42,7 @@ pub fn shared_site(script: &str) -> (Site, PathBuf) {
     fs::set_permissions(site.dir(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(site.config(), fs::Permissions::from_mode(0o644)).unwrap();
     let program = site.path("pressroom");
-    fs::copy(env!("CARGO_BIN_EXE_pressroom"), &program).unwrap();
+    crate::together::copy_program(&program);
     site.run(&["check", "--create", "--user", CRON, "--group", SHARED]).exits(0);
     (site, program)
 }

@@ -4,6 +4,7 @@ use crate::{
     cli::{Filters, StatusWord},
     exit::{Exit, Failure},
     model::{
+        client,
         clock::Stamp,
         moment,
         status::{Outcome, Status},
@@ -27,8 +28,7 @@ pub fn about(view: &View, filters: &Filters) -> Result<About, Failure> {
 /// Over HTTP a client is stored as a hash that nobody can make without the key of this database.
 fn clients(view: &View, client: &str) -> Result<Vec<String>, Failure> {
     let key = view.client_key().map_err(anyhow::Error::from)?;
-    let hash = blake3::keyed_hash(&key, client.as_bytes()).to_hex().to_string();
-    Ok(vec![client.to_owned(), hash])
+    Ok(vec![client.to_owned(), client::hashed(&key, client.as_bytes())])
 }
 
 /// Names and values of parameters.

@@ -1,6 +1,6 @@
 //! Why a request may not queue a job just now.
 
-use super::Ask;
+use super::{Ask, estimate};
 use crate::{
     commands::world::World,
     config::{Exporter, params},
@@ -21,8 +21,8 @@ pub fn refusal(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Res
     if let Some(refusal) = full(world, view, ask)? {
         return Ok(Some(refusal));
     }
-    if over_limit(world, view, ask)? {
-        return Ok(Some(later(State::Limited, "too many of your files are waiting already", 60)));
+    if let Some(seconds) = over_limit(world, view, ask)? {
+        return Ok(Some(later(State::Limited, "too many of your files are waiting already", seconds)));
     }
     if disk_is_low(world) {
         return Ok(Some(later(State::Unavailable, "the server is low on disk space", 60)));
@@ -41,14 +41,20 @@ pub fn full(world: &World, view: &View, ask: &Ask) -> anyhow::Result<Option<Answ
     if state.mode == Mode::Draining {
         return Ok(Some(later(State::Unavailable, "no new files are made just now", 300)));
     }
-    let full = world.config.queues.get(queue).is_some_and(|rules| state.queued >= rules.max_queued);
-    Ok(full.then(|| later(State::Unavailable, "too many files are waiting already", 60)))
+    if world.config.queues.get(queue).is_none_or(|rules| state.queued < rules.max_queued) {
+        return Ok(None);
+    }
+    let seconds = estimate::relief(world, view, ask.exporter, queue, state.queued)?;
+    Ok(Some(later(State::Unavailable, "too many files are waiting already", seconds)))
 }
 
-fn over_limit(world: &World, view: &View, ask: &Ask) -> anyhow::Result<bool> {
+/// The seconds after which a client who has too much pending has probably one job less.
+fn over_limit(world: &World, view: &View, ask: &Ask) -> anyhow::Result<Option<u64>> {
     let queue = params::lane(ask.exporter, &ask.values);
-    let (Some(client), Some(rules)) = (&ask.client, world.config.queues.get(queue)) else { return Ok(false) };
-    Ok(view.client_pending(queue, client)? >= rules.max_per_client)
+    let (Some(client), Some(rules)) = (&ask.client, world.config.queues.get(queue)) else { return Ok(None) };
+    let pending = view.client_pending(queue, client)?;
+    let over = pending >= rules.max_per_client;
+    over.then(|| estimate::relief(world, view, ask.exporter, queue, pending)).transpose()
 }
 
 /// Below `min_free` nothing is claimed, so nothing is promised.

@@ -11,6 +11,8 @@ use crate::{
 
 /// How many past attempts the expected time is taken from.
 const SAMPLE: u32 = 21;
+/// Seconds until there is room, when no past attempt tells.
+const UNKNOWN: u64 = 60;
 /// The position that means "more than a thousand".
 const MORE: u32 = 1001;
 /// Without a tick for so long, whoever waits is told.
@@ -80,6 +82,15 @@ fn turn_comes(world: &World, job: &Job, position: u32, typical: Duration, now: S
     let seats = world.config.queues.get(&job.queue).map_or(1, |queue| queue.max_running.max(1));
     let rounds = position.saturating_sub(1) / seats;
     typical.saturating_mul(rounds).max(job.run_after.since(now))
+}
+
+/// The seconds until one of `these` jobs of a queue has probably gone, if they are spread evenly in it.
+pub fn relief(world: &World, view: &View, exporter: &Exporter, queue: &str, these: u64) -> anyhow::Result<u64> {
+    let Some(typical) = typical(view, exporter)? else { return Ok(UNKNOWN) };
+    let seats = world.config.queues.get(queue).map_or(1, |queue| queue.max_running.max(1));
+    let queued = view.queue(queue)?.queued.max(1);
+    let seconds = typical.as_secs().saturating_mul(queued) / u64::from(seats).saturating_mul(these.max(1));
+    Ok(seconds.clamp(5, 600))
 }
 
 /// A queue that nobody serves is no secret.

@@ -1,5 +1,7 @@
 //! File first, row second, one new row third. Polls are plain reads; whoever has to write looks at both again (invariant 1).
 
+use anyhow::Context;
+
 use super::{Ask, admit, chain, estimate, patience};
 use crate::{
     cache::Cached,
@@ -55,13 +57,13 @@ fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> 
         return Ok(refusal);
     }
     point::at("request-before-write");
-    let answer = store.immediate(|tx| match settled(world, tx, ask, now)? {
-        Some(answer) => Ok(answer),
-        None => {
-            let queued = queue(world, tx, ask, now);
-            point::at("request-before-commit");
-            queued
+    let answer = store.immediate(|tx| {
+        if let Some(answer) = settled(world, tx, ask, now)? {
+            return Ok(answer);
         }
+        let queued = queue(world, tx, ask, now);
+        point::at("request-before-commit");
+        queued
     })?;
     world.site.ring();
     Ok(answer)
@@ -187,7 +189,6 @@ fn look(world: &World, ask: &Ask) -> anyhow::Result<Option<Cached>> {
     if ask.exporter.is_task() {
         return Ok(None);
     }
-    use anyhow::Context;
     world.cache.look(&ask.filename).with_context(|| format!("cannot look at {}", ask.filename))
 }
 

@@ -42,7 +42,7 @@ pub fn record(ending: &Ending, order: &Order, now: Stamp) -> Record {
 /// A failure's line for the visitor, if the exporter left one.
 pub fn explain(record: &mut Record, order: &Order) {
     if record.outcome != Outcome::Ok {
-        record.message = record.message.take().or_else(|| process::read_message(&order.message));
+        record.message = process::read_message(&order.message).or(record.message.take());
     }
 }
 
@@ -101,7 +101,7 @@ impl Refused {
 
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
-        Self { outcome: refusal.outcome(), detail: refusal.to_string(), message: None }
+        Self { outcome: refusal.outcome(), detail: refusal.to_string(), message: Some(refusal.for_visitor()) }
     }
 }
 

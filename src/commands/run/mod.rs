@@ -7,7 +7,7 @@ mod finish;
 mod oversee;
 pub mod setup;
 
-use std::fs::File;
+use std::{fs::File, time::Duration};
 
 use super::{ending::Ended, world::World};
 use crate::{
@@ -28,13 +28,15 @@ use crate::{
 /// Runs the claimed attempt to its end and records it.
 pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     let lock = process::become_run()?;
+    let begun = clock::since_boot();
+    note(&lock, begun, None)?; // first of all: a run that hangs later is overdue some day
     point::at("run-started");
     let world = World::load(global)?;
     let mut store = world.open_store()?;
     let Some(claim) = store.view().claim_of(&args.attempt).map_err(anyhow::Error::from)? else {
         return Ok(()); // somebody else ended it
     };
-    let run = Run { world: &world, claim: &claim, lock: &lock, begun: clock::since_boot() };
+    let run = Run { world: &world, claim: &claim, lock: &lock, begun };
     run.attempt(&mut store)?;
     world.site.ring();
     Ok(())
@@ -45,7 +47,7 @@ struct Run<'a> {
     world: &'a World,
     claim: &'a Claim,
     lock: &'a File,
-    begun: std::time::Duration,
+    begun: Duration,
 }
 
 impl Run<'_> {
@@ -57,12 +59,11 @@ impl Run<'_> {
             Ok(order) => order,
             Err(sentence) => return self.refuse(store, &format!("{sentence:#}")),
         };
-        self.note(None)?;
         let leader = match process::spawn(&order) {
             Ok(leader) => leader,
             Err(error) => return self.refuse(store, &error.to_string()),
         };
-        self.note(Some(&leader))?;
+        note(self.lock, self.begun, Some(&leader))?;
         point::at("run-spawned");
         let ending = self.supervise(store, leader, &order)?;
         point::at("run-exporter-ended");
@@ -94,22 +95,22 @@ impl Run<'_> {
         let took = clock::since_boot().saturating_sub(self.begun);
         let mut record = Record::bare(Outcome::Spawn, Stamp::now(), took);
         record.detail = Some(sentence.to_owned());
-        record.log_tail = sentence.to_owned();
+        sentence.clone_into(&mut record.log_tail);
         finish::patiently(self.world, store, |tx| Ended::new(self.claim, &record).close(tx, &self.world.config))
             .map(drop)
     }
+}
 
-    /// Who we are, for a tick that finds our lock free, or held for too long.
-    fn note(&self, leader: Option<&Leader>) -> Result<(), Failure> {
-        let pid = nix::unistd::getpid().as_raw();
-        let leader = leader.map(Leader::process);
-        let note = LockNote {
-            run: process::start_time(pid).map(|start| ProcessId { pid, start }),
-            leader: leader.map(|leader| ProcessId { pid: leader.pid, start: leader.start }),
-            leader_session: leader.map(|leader| leader.pid),
-            boot_id: site::boot_id(),
-            since_boot: self.begun,
-        };
-        note.write(self.lock).map_err(|error| Failure::new(Exit::Io, error))
-    }
+/// Who we are, for a tick that finds our lock free, or held for too long.
+fn note(lock: &File, begun: Duration, leader: Option<&Leader>) -> Result<(), Failure> {
+    let pid = nix::unistd::getpid().as_raw();
+    let leader = leader.map(Leader::process);
+    let note = LockNote {
+        run: process::start_time(pid).map(|start| ProcessId { pid, start }),
+        leader: leader.map(|leader| ProcessId { pid: leader.pid, start: leader.start }),
+        leader_session: leader.map(|leader| leader.pid),
+        boot_id: site::boot_id(),
+        since_boot: begun,
+    };
+    note.write(lock).map_err(|error| Failure::new(Exit::Io, error))
 }

@@ -129,19 +129,7 @@ fn writer(report: &Report) -> Option<Finding> {
 fn queue(queue: &Queue) -> Vec<Finding> {
     let (name, waiting) = (&queue.name, queue.state.queued);
     let mut found = Vec::new();
-    let again = format!("`pressroom queues resume {name}` lets it go on");
-    match queue.state.mode {
-        Mode::Open => {}
-        Mode::Paused => {
-            found.push(warning("queue_paused", format!("queue {name} is paused: nothing of it is started; {again}")))
-        }
-        Mode::Draining => {
-            found.push(warning(
-                "queue_draining",
-                format!("queue {name} is draining: requests are turned away; {again}"),
-            ));
-        }
-    }
+    found.extend(held(queue));
     if queue.is_configured && waiting >= queue.max_queued {
         let text = format!(
             "queue {name} is full with {waiting} jobs: requests are turned away; `pressroom jobs list --queue {name}` shows whose"
@@ -156,6 +144,17 @@ fn queue(queue: &Queue) -> Vec<Finding> {
         found.push(warning("queue_unknown", text));
     }
     found
+}
+
+/// What an admin has stopped and may have forgotten.
+fn held(queue: &Queue) -> Option<Finding> {
+    let name = &queue.name;
+    let (code, what) = match queue.state.mode {
+        Mode::Open => return None,
+        Mode::Paused => ("queue_paused", "paused: nothing of it is started"),
+        Mode::Draining => ("queue_draining", "draining: requests are turned away"),
+    };
+    Some(warning(code, format!("queue {name} is {what}; `pressroom queues resume {name}` lets it go on")))
 }
 
 fn breaker((name, state): &(String, Breaker)) -> Finding {

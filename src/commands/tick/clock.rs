@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Round;
+use super::{Round, notify};
 use crate::{
     model::clock::{self, Stamp},
     site::boot_id,
@@ -36,7 +36,13 @@ pub fn jumped(round: &Round) -> anyhow::Result<bool> {
 /// The round is over: `request` and `status` can tell that somebody ticks.
 pub fn mark(round: &mut Round) -> anyhow::Result<()> {
     let mark = here(round.now);
-    round.store.immediate(|tx| Ok(tx.mark_tick(&mark)?))
+    let keep_news = notify::wants_successes(round);
+    round.store.immediate(|tx| {
+        if !keep_news {
+            tx.forget_news()?;
+        }
+        Ok(tx.mark_tick(&mark)?)
+    })
 }
 
 /// This moment on all clocks.

@@ -65,15 +65,19 @@ fn waiting(view: &View, exporter: &Exporter, now: Stamp) -> anyhow::Result<Vec<(
 fn history(round: &mut Round) -> anyhow::Result<()> {
     let keep = &round.world.config.history;
     let (old, old_ok) = (round.now.minus(keep.keep), round.now.minus(keep.keep_ok_logs));
-    let gone = round.store.immediate(|tx| {
+    let site = &round.world.site;
+    let mut problems = Vec::new();
+    round.store.immediate(|tx| {
         let mut gone = tx.trim_attempts(old, BATCH)?;
         gone.extend(tx.trim_ok_logs(old_ok, BATCH)?);
-        Ok(gone)
-    })?;
-    for attempt in gone {
-        if let Err(error) = round.world.site.remove_log(&attempt) {
-            round.problem(format!("cannot remove the log of attempt {attempt}: {error}"));
+        // Before the commit: a log that outlives its row would stay for ever.
+        for attempt in gone {
+            if let Err(error) = site.remove_log(&attempt) {
+                problems.push(format!("cannot remove the log of attempt {attempt}: {error}"));
+            }
         }
-    }
+        Ok(())
+    })?;
+    round.problems.append(&mut problems);
     Ok(())
 }

@@ -1,36 +1,53 @@
-//! `notify.command`: one JSON object on its stdin, ten seconds at most.
-
-use std::{
-    io::Write,
-    process::{Child, Command, Stdio},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+//! What `notify.command` is told: one JSON object for a job, one summary for a burst.
 
 use serde_json::{Value, json};
 
-use super::{Round, report::Failed};
-use crate::config::Notify;
+use super::{Round, messenger, report::Failed};
+use crate::{
+    config::Notify,
+    model::attempt::{Attempt, Record},
+};
 
-const LIMIT: Duration = Duration::from_secs(10);
-
-/// Tells about a round's failures: one job as itself, a burst as one summary.
+/// Tells about a round's failures, of which the first are given and the rest are only counted.
 pub fn failures(round: &mut Round, failed: &[Failed], rest: u64) {
-    let Some(notify) = round.world.config.notify.as_ref().filter(|notify| notify.on_failed && !failed.is_empty())
-    else {
-        return;
-    };
-    let jobs: Vec<Value> = failed.iter().map(about).collect();
-    let message = match &jobs[..] {
-        [one] if rest == 0 => one.clone(),
-        many => json!({ "event": "failed", "count": many.len() as u64 + rest, "jobs": many }),
-    };
-    if let Err(error) = send(notify, &message) {
+    let wanted = |notify: &&Notify| notify.on_failed && !failed.is_empty();
+    if let Some(notify) = round.world.config.notify.as_ref().filter(wanted) {
+        let jobs = failed.iter().map(failure).collect();
+        tell(round, notify, &folded("failed", jobs, rest));
+    }
+}
+
+/// Whether somebody wants to hear of successes.
+pub fn wants_successes(round: &Round) -> bool {
+    round.world.config.notify.as_ref().is_some_and(|notify| notify.on_ok)
+}
+
+/// Tells about successes, of which the first are given and the rest are only counted.
+pub fn successes(round: &mut Round, made: &[Attempt], rest: u64) {
+    if let Some(notify) = round.world.config.notify.as_ref().filter(|notify| notify.on_ok && !made.is_empty()) {
+        let jobs = made.iter().map(success).collect();
+        tell(round, notify, &folded("ok", jobs, rest));
+    }
+}
+
+fn tell(round: &mut Round, notify: &Notify, message: &Value) {
+    if let Err(error) = messenger::send(&notify.command, &format!("{message}\n")) {
         round.problem(format!("notify.command: {error}"));
     }
 }
 
-fn about((job, last): &Failed) -> Value {
+/// Several jobs are one message, without their logs.
+fn folded(event: &str, mut jobs: Vec<Value>, rest: u64) -> Value {
+    if jobs.len() == 1 && rest == 0 {
+        return jobs.remove(0);
+    }
+    for job in jobs.iter_mut().filter_map(Value::as_object_mut) {
+        job.remove("log_tail");
+    }
+    json!({ "event": event, "count": jobs.len() as u64 + rest, "jobs": jobs })
+}
+
+fn failure((job, last): &Failed) -> Value {
     let record = last.as_ref().and_then(|attempt| attempt.record.as_ref());
     json!({
         "event": "failed",
@@ -48,26 +65,31 @@ fn about((job, last): &Failed) -> Value {
     })
 }
 
-fn send(notify: &Notify, message: &Value) -> std::io::Result<()> {
-    let (program, args) = notify.command.split_first().ok_or_else(|| std::io::Error::other("it is empty"))?;
-    let mut child = Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not read is no fault of the message: the pipe holds 64 KiB and is then closed.
-        let text: String = format!("{message}\n").chars().take(60_000).collect();
-        let _ = stdin.write_all(text.as_bytes());
-    }
-    wait(&mut child)
+fn success(attempt: &Attempt) -> Value {
+    let record = attempt.record.as_ref();
+    json!({
+        "event": "ok",
+        "job": attempt.job,
+        "filename": attempt.filename,
+        "exporter": attempt.exporter,
+        "result": "ok",
+        "attempt": attempt.id,
+        "attempts": attempt.number,
+        "duration": record.map(|record| record.duration.as_secs_f64()),
+        "size": record.and_then(|record: &Record| record.output_size),
+    })
 }
 
-fn wait(child: &mut Child) -> std::io::Result<()> {
-    let end = Instant::now() + LIMIT;
-    while Instant::now() < end {
-        if let Some(status) = child.try_wait()? {
-            return if status.success() { Ok(()) } else { Err(std::io::Error::other(status.to_string())) };
-        }
-        sleep(Duration::from_millis(20));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_job_is_told_as_itself_and_a_burst_without_its_logs() {
+        let job = || json!({ "event": "failed", "job": 1, "log_tail": "why" });
+        assert_eq!(folded("failed", vec![job()], 0), job());
+        let short = json!({ "event": "failed", "job": 1 });
+        let burst = json!({ "event": "failed", "count": 5, "jobs": [short, short] });
+        assert_eq!(folded("failed", vec![job(), job()], 3), burst);
     }
-    child.kill()?;
-    child.wait()?;
-    Err(std::io::Error::other("it took more than 10 s and was ended"))
 }

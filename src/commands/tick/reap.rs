@@ -13,7 +13,7 @@ use crate::{
         status::Outcome,
     },
     process::{
-        Process,
+        Process, log,
         tree::{Swept, TreeIds, end_tree},
     },
     site::{LockNote, Probe, ProcessId, Sight, boot_id},
@@ -93,7 +93,11 @@ fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Resu
     let bare = Record::bare(outcome, Stamp::now(), took);
     Ok(match outcome {
         Outcome::Ok => Record { output_size: size(round, claim), ..bare },
-        _ => Record { detail: Some("its run process died".to_owned()), ..bare },
+        _ => Record {
+            detail: Some("its run process died".to_owned()),
+            log_tail: log::last_words(&round.world.site.log_of(&claim.attempt)),
+            ..bare
+        },
     })
 }
 
@@ -120,7 +124,7 @@ fn elapsed(note: &LockNote) -> Duration {
 }
 
 /// Numbers of an earlier boot lead to nobody, or to strangers.
-fn ids(attempt: &str, note: Option<&LockNote>) -> TreeIds {
+pub fn ids(attempt: &str, note: Option<&LockNote>) -> TreeIds {
     let note = note.filter(|note| note.boot_id == boot_id());
     let process = |id: Option<ProcessId>| id.map(|id| Process { pid: id.pid, start: id.start });
     TreeIds {

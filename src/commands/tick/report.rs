@@ -12,9 +12,12 @@ pub fn failures(round: &mut Round) -> anyhow::Result<()> {
     if jobs.is_empty() {
         return Ok(());
     }
-    let (first, others) = jobs.split_at(jobs.len().min(MOST));
-    let told = tell(round, first)?;
-    let rest = others.len() as u64;
+    let mut told = worth_telling(round, &jobs)?;
+    let rest = told.len().saturating_sub(MOST) as u64;
+    told.truncate(MOST);
+    for (job, last) in &told {
+        eprintln!("pressroom: {}", sentence(job, last.as_ref()));
+    }
     if rest > 0 {
         eprintln!("pressroom: {rest} more jobs have failed");
     }
@@ -30,18 +33,26 @@ pub fn failures(round: &mut Round) -> anyhow::Result<()> {
 pub type Failed = (Job, Option<Attempt>);
 
 /// Bad input is the visitor's matter: it is recorded and not mailed.
-fn tell(round: &Round, jobs: &[Job]) -> anyhow::Result<Vec<Failed>> {
-    let mut told = Vec::new();
+fn worth_telling(round: &Round, jobs: &[Job]) -> anyhow::Result<Vec<Failed>> {
+    let mut failed = Vec::new();
     for job in jobs {
         let last = last_attempt(round, job)?;
         let record = last.as_ref().and_then(|attempt| attempt.record.as_ref());
-        if record.is_some_and(|record| record.exit_code == Some(PERMANENT)) {
-            continue;
+        if record.is_none_or(|record| record.exit_code != Some(PERMANENT)) {
+            failed.push((job.clone(), last));
         }
-        eprintln!("pressroom: {}", sentence(job, last.as_ref()));
-        told.push((job.clone(), last));
     }
-    Ok(told)
+    Ok(failed)
+}
+
+/// Tells `notify.command` what was made since the last round, if it wants to hear of it.
+pub fn successes(round: &mut Round) -> anyhow::Result<()> {
+    if !notify::wants_successes(round) || !round.store.view().has_news()? {
+        return Ok(());
+    }
+    let (made, all) = round.store.immediate(|tx| Ok(tx.take_news(u32::try_from(MOST)?)?))?;
+    notify::successes(round, &made, all.saturating_sub(made.len() as u64));
+    Ok(())
 }
 
 /// Its own, or its source's if it has failed with that.

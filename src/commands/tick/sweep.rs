@@ -1,7 +1,13 @@
 //! What dead attempts have left in `work/` and `cache/` goes: only with the attempt's lock in hand, the lock file last.
 
-use super::Round;
-use crate::{model::point, site::Probe};
+use std::{fs::File, time::Duration};
+
+use super::{Round, reap};
+use crate::{
+    model::point,
+    process::tree::{Swept, end_tree},
+    site::{LockNote, Probe},
+};
 
 /// Sweeps every attempt on disk that no started row names.
 pub fn all(round: &mut Round) -> anyhow::Result<()> {
@@ -18,15 +24,33 @@ fn one(round: &mut Round, attempt: &str) -> anyhow::Result<()> {
     if round.store.view().is_started(attempt)? {
         return Ok(());
     }
-    let site = &round.world.site;
-    let _held = match site.try_take(attempt) {
+    let held = match round.world.site.try_take(attempt) {
         Probe::Alive | Probe::Unverified => return Ok(()),
         Probe::Free(lock) => Some(lock),
         Probe::Missing => None,
     };
+    let record = round.store.view().attempt(attempt)?;
+    if record.as_ref().is_none_or(|attempt| attempt.record.is_none()) && !end(round, attempt, held.as_ref()) {
+        return Ok(());
+    }
+    let site = &round.world.site;
     site.remove_work(attempt)?;
+    if record.is_none() {
+        site.remove_log(attempt)?; // the history will never tell to
+    }
     point::at("sweep-removed-work");
     Ok(site.remove_lock(attempt)?)
+}
+
+/// Ends what still runs of an attempt without a recorded end: who records one has seen the tree gone, but a `try` that was
+/// killed leaves no record. `false`: some of it cannot be ended.
+fn end(round: &mut Round, attempt: &str, lock: Option<&File>) -> bool {
+    let note = lock.and_then(|lock| LockNote::read(lock).ok());
+    let Swept::Stuck(stuck) = end_tree(&reap::ids(attempt, note.as_ref()), Duration::ZERO) else { return true };
+    for process in stuck {
+        round.problem(format!("attempt {attempt} keeps its work directory: {process}"));
+    }
+    false
 }
 
 /// Second names in the cache, of attempts that died between the two names.

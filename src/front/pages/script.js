@@ -43,7 +43,7 @@
   }
   function show(answer, pause) {
     say(answer.state);
-    put("message", answer.message || "");
+    put("message", answer.state === "queued" && answer.reason ? data.words.idle : answer.message || "");
     const bar = find("bar");
     find("progress").hidden = answer.state !== "started";
     if (answer.percent === undefined) bar.removeAttribute("value");

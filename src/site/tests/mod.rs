@@ -13,7 +13,7 @@ use std::{
         fs::{MetadataExt, PermissionsExt},
         process::CommandExt,
     },
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     time::Duration,
 };

@@ -1,6 +1,13 @@
-use std::{os::unix::fs::symlink, process::Stdio};
+use std::{os::fd::AsFd, os::unix::fs::symlink, process::Stdio};
 
 use super::*;
+
+/// Whether it rings within the time.
+fn rang(bell: &Doorbell, limit: Duration) -> bool {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    let limit = PollTimeout::try_from(limit).unwrap();
+    poll(&mut [PollFd::new(bell.as_fd(), PollFlags::POLLIN)], limit).unwrap() > 0
+}
 
 #[test]
 fn a_ring_without_a_listener_or_a_bell_is_nothing() {
@@ -15,15 +22,15 @@ fn a_ring_without_a_listener_or_a_bell_is_nothing() {
 fn a_ring_is_heard_once_however_often_it_rang() {
     let world = World::new();
     let bell = Doorbell::open(&world.site).unwrap();
-    assert!(!bell.wait(Duration::ZERO).unwrap());
+    assert!(!rang(&bell, Duration::ZERO));
     // More than the pipe holds: ringing never blocks.
     for _ in 0..70_000 {
         world.site.ring();
     }
-    assert!(bell.wait(Duration::from_secs(30)).unwrap());
+    assert!(rang(&bell, Duration::from_secs(30)));
     assert!(bell.drain().unwrap());
     assert!(!bell.drain().unwrap());
-    assert!(!bell.wait(Duration::ZERO).unwrap());
+    assert!(!rang(&bell, Duration::ZERO));
 }
 
 #[test]
@@ -33,7 +40,7 @@ fn a_ring_between_two_ticks_reaches_the_one_that_has_opened_the_bell() {
     let successor = Doorbell::open(&world.site).unwrap();
     drop(first);
     world.site.ring();
-    assert!(successor.wait(Duration::from_secs(30)).unwrap());
+    assert!(rang(&successor, Duration::from_secs(30)));
 }
 
 #[test]
@@ -60,7 +67,7 @@ fn another_process_rings_too() {
     let mut shell =
         Command::new("sh").args(["-c", script]).arg(world.site.doorbell()).stdin(Stdio::null()).spawn().unwrap();
     assert!(shell.wait().unwrap().success());
-    assert!(bell.wait(Duration::from_secs(30)).unwrap());
+    assert!(rang(&bell, Duration::from_secs(30)));
 }
 
 #[test]
@@ -110,7 +117,7 @@ fn another_file_system_below_the_state_directory_is_refused() {
     }
     let problems = world.site.problems(&world.config);
     let created = Site::create(&world.config, None, None);
-    let apart = same_filesystem(&world.site.work(), &world.site.cache()).unwrap();
+    let apart = crate::site::disk::same_filesystem(&world.site.work(), &world.site.cache()).unwrap();
     assert!(Command::new("umount").arg(world.site.cache()).status().unwrap().success());
     assert!(!apart);
     assert!(problems.iter().any(|problem| problem.contains("one file system")), "{problems:?}");

@@ -58,7 +58,7 @@ fn jobs_are_listed_by_what_they_are_about_in_any_order() {
     assert_eq!(jobs(&base, all(), &[], JobOrder::Id), [1, 2, 3]);
     assert_eq!(jobs(&base, all(), &[], JobOrder::Filename), [2, 1, 3]);
     assert_eq!(jobs(&base, all(), &[], JobOrder::Priority), [1, 3, 2]);
-    assert_eq!(jobs(&base, all(), &[], JobOrder::Turn), [2, 3, 1]);
+    assert_eq!(jobs(&base, all(), &[], JobOrder::Turn), [2, 1, 3]);
     assert_eq!(jobs(&base, all(), &[Status::Started], JobOrder::Id), [0; 0]);
     let anns = About { clients: vec!["nobody".into(), "ann".into()], ..all() };
     assert_eq!(jobs(&base, anns, &[Status::Queued], JobOrder::Id), [1, 3]);

@@ -47,7 +47,7 @@ fn two_hundred_thousand_rows_cost_no_more_than_a_few() {
 
 fn no_statement_takes_many_steps(base: &Base) {
     let (old, late) = (NOON.plus_ms(-1), NOON.plus_ms(ROWS));
-    let cases: [(&str, &[&dyn rusqlite::ToSql]); 17] = [
+    let cases: [(&str, &[&dyn rusqlite::ToSql]); 15] = [
         (view::JOB, &[&"epub/100000"]),
         (view::STARTED, &[]),
         (view::PINNED, &[&"md/100001"]),
@@ -59,12 +59,10 @@ fn no_statement_takes_many_steps(base: &Base) {
         (counting::CLIENT_PENDING, &[&"default", &"client7"]),
         (counting::RUNNING_BY_QUEUE, &[]),
         (counting::EXPORTERS, &[]),
-        (counting::OLDEST_QUEUED, &[&"epub"]),
         (settings::QUEUE, &[&"default"]),
         (keeping::OVERDUE, &[&"epub", &old, &500]),
         (keeping::ABANDONED, &[&"epub", &late, &500]),
         (keeping::OLD_FAILURES, &[&"epub", &late, &500]),
-        (keeping::UNREPORTED_COUNT, &[]),
     ];
     for (sql, values) in cases {
         let steps = steps(base, sql, values);

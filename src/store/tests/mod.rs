@@ -7,6 +7,7 @@ mod heal;
 mod keeping;
 mod listing;
 mod many;
+mod migrating;
 mod order;
 mod plans;
 mod queueing;

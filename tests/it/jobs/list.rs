@@ -1,15 +1,14 @@
 use crate::{
     admin::{site, site_with},
-    site::{Site, wait_until},
+    site::{Done, Site, wait_until},
 };
 
 /// The names of the files that a list shows.
 #[track_caller]
 fn listed(site: &Site, words: &[&str]) -> Vec<String> {
     let done = site.run(&[&["jobs", "list", "--format", "json", "--sort", "id"], words].concat());
-    let mut names = done.exits(0).each("filename");
-    names.iter_mut().for_each(|name| *name = name.replace("epub/", "").replace(".epub", ""));
-    names
+    let names = done.exits(0).each("filename");
+    names.iter().map(|name| name.replace("epub/", "").replace(".epub", "")).collect()
 }
 
 const TASK: &str = "[exporter.note]\noutput = \"none\"\ncommand = [\"/bin/true\"]\n";
@@ -35,14 +34,18 @@ fn a_list_is_filtered_by_status_exporter_queue_client_parameter_and_date() {
 
 #[test]
 fn a_client_is_found_by_its_name_when_only_its_hash_is_stored() {
-    let site = site();
-    site.ask_for(&["Emma", "Nana"]);
-    let key: Vec<u8> = site.database().query_row("SELECT client_key FROM meta", [], |row| row.get(0)).unwrap();
-    let hash = blake3::keyed_hash(key[..].try_into().unwrap(), b"192.0.2.7").to_hex().to_string();
-    site.database().execute("UPDATE job SET client = ? WHERE id = 2", [&hash]).unwrap();
-    assert_eq!(listed(&site, &["--client", "192.0.2.7"]), ["Nana"]);
+    let site = site_with("web = true", "");
+    for (title, address) in [("Emma", "192.0.2.7"), ("Nana", "192.0.2.8")] {
+        let mut request = site.command(&["request", "--cgi"]);
+        request.env("REQUEST_METHOD", "GET").env("GATEWAY_INTERFACE", "CGI/1.1").env("REMOTE_ADDR", address);
+        request.env("PATH_INFO", "/epub").env("QUERY_STRING", format!("title={title}"));
+        Done::of(&mut request).exits(0).says("202");
+    }
+    let hash = site.text("SELECT client FROM job WHERE filename = 'epub/Nana.epub'");
+    assert!(!hash.contains("192.0.2"), "{hash}");
+    assert_eq!(listed(&site, &["--client", "192.0.2.8"]), ["Nana"]);
     assert_eq!(listed(&site, &["--client", &hash]), ["Nana"]);
-    assert_eq!(listed(&site, &["--client", "192.0.2.8"]), [""; 0]);
+    assert_eq!(listed(&site, &["--client", "192.0.2.9"]), [""; 0]);
 }
 
 #[test]

@@ -36,12 +36,21 @@ pub struct Server {
 }
 
 const EXPORTER: &str = r#"case "$2" in
+Slow*)
+    echo "40 Fetching images" >>"$PRESSROOM_PROGRESS"
+    while [ ! -e ../../../go ]; do sleep 0.02; done
+    seq 1 400000 >"$1"
+    ;;
 Big) seq 1 400000 >"$1" ;;
 Bad) echo "there is no such book" >"$PRESSROOM_MESSAGE"; exit 65 ;;
 *) printf "%s\n" "$2" >"$1" ;;
 esac"#;
 
 const MORE: &str = r#"
+[exporter.drawing]
+web = true
+command = ["/bin/sh", "-c", "echo '<svg/>' >$1", "sh", "{output}"]
+filename = "drawing.svg"
 [exporter.secret]
 command = ["true"]
 filename = "x.txt"
@@ -151,7 +160,7 @@ impl Server {
         let web = self.site.path("web").display().to_string();
         let example = example(self.kind.example())
             .replace("/etc/pressroom/pressroom.toml", &self.site.config().display().to_string())
-            .replace("/usr/lib/cgi-bin/pressroom.cgi", &format!("{web}/cgi-bin/pressroom.cgi"))
+            .replace("/usr/local/libexec/pressroom/pressroom.cgi", &format!("{web}/cgi-bin/pressroom.cgi"))
             .replace("/var/lib/pressroom", &self.site.path("s").display().to_string())
             .replace("/run/fcgiwrap.socket", &format!("{web}/fcgiwrap.socket"))
             .replace("listen 80", &format!("listen 127.0.0.1:{port}"))

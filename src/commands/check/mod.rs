@@ -1,14 +1,26 @@
 //! `pressroom check`: every mistake at once, each with what to do; `--create` makes what is missing.
+//!
+//! Problems keep the site from working and make the exit code 78; warnings are about what may surprise, or passes.
+
+mod database;
+mod machine;
+mod user;
 
 use crate::{
     cli::{CheckArgs, Global},
     commands::world::World,
     config,
     exit::{Exit, Failure},
-    model::clock::Stamp,
     site::{Site, machine_id},
     store::Store,
 };
+
+/// What was found, one sentence each.
+#[derive(Debug, Default)]
+struct Found {
+    problems: Vec<String>,
+    warnings: Vec<String>,
+}
 
 /// Checks everything that can be checked without running an exporter; exit 0 or 78.
 pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
@@ -16,17 +28,20 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     if args.create {
         create(&world, args)?;
     }
-    let problems = problems(&world);
-    for problem in &problems {
+    let mut found = Found::default();
+    user::become_owner(&world, &mut found);
+    everything(&world, &mut found);
+    for problem in &found.problems {
         eprintln!("pressroom: {problem}");
     }
-    for warning in config::warnings(&world.config) {
+    for warning in &found.warnings {
         println!("warning: {warning}");
     }
-    if !problems.is_empty() {
+    if !found.problems.is_empty() {
         return Err(Failure::code(Exit::Config));
     }
-    println!("ok: {} with {} exporters", world.config.file.display(), world.config.exporters.len());
+    let (file, exporters) = (world.config.file.display(), world.config.exporters.len());
+    println!("ok: {file} with {exporters} exporters, SQLite {}", Store::sqlite_version());
     Ok(())
 }
 
@@ -42,32 +57,15 @@ fn create(world: &World, args: &CheckArgs) -> Result<(), Failure> {
     Store::create(&world.config.database, &machine_id()).map_err(|error| Failure::new(Exit::Config, error))
 }
 
-/// One sentence each.
-fn problems(world: &World) -> Vec<String> {
-    let mut found = config::deep_problems(&world.config);
+fn everything(world: &World, found: &mut Found) {
+    found.problems.extend(config::deep_problems(&world.config));
+    found.warnings.extend(config::warnings(&world.config));
+    machine::limits(&world.config, found);
     if let Err(error) = Site::open(&world.config) {
-        found.push(error.to_string());
-        return found;
+        found.problems.push(error.to_string());
+        return;
     }
-    found.extend(world.site.problems(&world.config));
-    match Store::open(&world.config.database) {
-        Ok(store) => found.extend(of_database(&store)),
-        Err(error) => found.push(error.to_string()),
-    }
-    found
-}
-
-fn of_database(store: &Store) -> Vec<String> {
-    let mut found = store.integrity().unwrap_or_else(|error| vec![error.to_string()]);
-    found.extend(store.expect_machine(&machine_id()).err().map(|error| error.to_string()));
-    if let Ok(Some(last)) = store.view().last_tick() {
-        let quiet = Stamp::now().since(last.at).as_secs();
-        if quiet >= 180 {
-            println!(
-                "warning: the last tick ran {} minutes ago; is the crontab installed and cron running?",
-                quiet / 60
-            );
-        }
-    }
-    found
+    found.problems.extend(world.site.problems(&world.config));
+    machine::disk(world, found);
+    database::check(world, found);
 }

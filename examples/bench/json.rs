@@ -1,0 +1,66 @@
+//! The results for programs: `results.json`.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{
+    group::{Group, Unit},
+    machine,
+    setup::Setup,
+    stats::Sample,
+    table::goal_text,
+};
+
+/// One object; each measurement with what it was compared with.
+pub fn write(setup: &Setup, machine: &Value, groups: &[Group]) -> Result<()> {
+    let all = json!({
+        "measured": Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        "length": setup.pick("full", "quick"),
+        "machine": machine,
+        "load_after": machine::load(),
+        "results": groups.iter().map(group).collect::<Vec<_>>(),
+    });
+    let path = setup.out.join("results.json");
+    fs::write(&path, format!("{all:#}\n")).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn group(group: &Group) -> Value {
+    let compared = group.lines.iter().map(|line| {
+        json!({
+            "with": line.other.as_ref().map(|(name, _)| name),
+            "figure": line.other.as_ref().map(|(_, figure)| sample(figure)),
+            "ratio": line.ratio(&group.ours).filter(|ratio| ratio.is_finite()).map(round),
+            "goal": line.goal.map(|goal| goal_text(goal, group.unit)),
+            "reached": line.reached(&group.ours),
+        })
+    });
+    json!({
+        "what": group.what,
+        "unit": unit(group.unit),
+        "pressroom": sample(&group.ours),
+        "compared": compared.collect::<Vec<_>>(),
+    })
+}
+
+fn unit(unit: Unit) -> &'static str {
+    if unit == Unit::Count { "count" } else { unit.name() }
+}
+
+fn sample(sample: &Sample) -> Value {
+    let (first, third) = sample.quartiles();
+    json!({
+        "measurements": sample.len(),
+        "median": round(sample.median()),
+        "quartiles": [round(first), round(third)],
+        "p99": round(sample.quantile(0.99)),
+        "max": round(sample.max()),
+    })
+}
+
+/// More digits would say nothing, and make each run differ in every line.
+fn round(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}

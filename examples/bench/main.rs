@@ -1,0 +1,60 @@
+//! Measures Pressroom against floors and peers, one after the other in the same minutes, and writes what it found.
+//! `make bench` builds and installs what it needs and runs it; docs/benchmarks.md explains each figure.
+
+mod contender;
+mod crowd;
+mod figures;
+mod group;
+mod hit;
+mod idle;
+mod json;
+mod latency;
+
+mod machine;
+mod memory;
+mod million;
+mod peers;
+mod plot;
+mod process;
+mod queueing;
+mod setup;
+mod site;
+mod stamps;
+mod stats;
+mod table;
+mod thousand;
+mod web;
+
+use anyhow::Result;
+use group::Group;
+use setup::Setup;
+
+type Measure = fn(&Setup) -> Result<Vec<Group>>;
+
+/// In the order of the table.
+const MEASURES: [(&str, Measure); 8] = [
+    ("hit", hit::measure),
+    ("queueing", queueing::measure),
+    ("crowd", crowd::measure),
+    ("latency", latency::measure),
+    ("thousand", thousand::measure),
+    ("million", million::measure),
+    ("web", web::measure),
+    ("idle", idle::measure),
+];
+
+fn main() -> Result<()> {
+    let setup = Setup::from_env()?;
+    let machine = machine::describe(setup.dir());
+    let mut groups = Vec::new();
+    for (name, measure) in MEASURES.iter().filter(|(name, _)| setup.wants(name)) {
+        eprintln!("measuring {name}");
+        match measure(&setup) {
+            Ok(found) => groups.extend(found),
+            Err(error) => eprintln!("bench: {name}: {error:#}"),
+        }
+    }
+    print!("{}", table::render(&groups));
+    json::write(&setup, &machine, &groups)?;
+    figures::draw(&setup, &groups)
+}

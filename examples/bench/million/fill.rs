@@ -1,0 +1,52 @@
+//! A long queue and a long history, written past the program: asking a million times would take a quarter of an hour.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context, Result};
+use rusqlite::{Connection, params};
+
+use crate::{process::time, site::Site};
+
+/// Copies a job that was queued and an attempt that has ended, so that whatever columns there are, they fit.
+pub fn fill(site: &Site, count: u32) -> Result<()> {
+    site.queue("template")?;
+    let conn = site.database()?;
+    // A crash in here costs nobody anything.
+    conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN")?;
+    copy(
+        &conn,
+        "job",
+        "id",
+        &[("filename", "'book/q' || n || '.bin'"), ("params", "json_object('title', 'q' || n)")],
+        count,
+    )?;
+    copy(
+        &conn,
+        "attempt",
+        "",
+        &[("id", "printf('%026d', n)"), ("job", "n + 10"), ("filename", "'book/h' || n || '.bin'")],
+        count,
+    )?;
+    conn.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")?;
+    time(&mut site.command(&["status"]), &[0, 1, 2]).map(drop)
+}
+
+/// `changed`: columns that differ from row to row, as expressions of n. `left_out`: one that numbers itself.
+fn copy(conn: &Connection, table: &str, left_out: &str, changed: &[(&str, &str)], count: u32) -> Result<()> {
+    let mut columns = conn.prepare("SELECT name FROM pragma_table_info(?)")?;
+    let columns: Vec<String> = columns.query_map([table], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let (mut into, mut from) = (String::new(), String::new());
+    for column in columns.iter().filter(|column| *column != left_out) {
+        let value = changed.iter().find(|(name, _)| name == column).map_or(column.as_str(), |(_, value)| value);
+        let comma = if into.is_empty() { "" } else { ", " };
+        let _ = write!(into, "{comma}{column}");
+        let _ = write!(from, "{comma}{value}");
+    }
+    let sql = format!(
+        "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?),
+              one AS MATERIALIZED (SELECT * FROM {table} ORDER BY rowid DESC LIMIT 1)
+         INSERT INTO {table} ({into}) SELECT {from} FROM number, one"
+    );
+    conn.execute(&sql, params![count]).with_context(|| format!("cannot fill {table}"))?;
+    Ok(())
+}

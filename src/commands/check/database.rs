@@ -1,0 +1,46 @@
+//! The database: ours, whole, of this machine, and used by a tick lately.
+
+use std::time::Duration;
+
+use super::Found;
+use crate::{
+    commands::{words, world::World},
+    model::clock::Stamp,
+    site::machine_id,
+    store::Store,
+};
+
+/// Without a tick for so long, cron is asked about.
+const SILENCE: Duration = Duration::from_mins(3);
+
+/// Opens the database and looks at it as a whole.
+pub fn check(world: &World, found: &mut Found) {
+    match Store::open(&world.config.database) {
+        Ok(store) => look(world, &store, found),
+        Err(error) => found.problems.push(error.to_string()),
+    }
+}
+
+fn look(world: &World, store: &Store, found: &mut Found) {
+    match store.integrity() {
+        Ok(damage) => found.problems.extend(damage.iter().map(|line| {
+            let file = world.config.database.display();
+            format!("{file} is damaged ({line}); stop cron, move the file away and run `pressroom check --create`")
+        })),
+        Err(error) => found.problems.push(error.to_string()),
+    }
+    found.problems.extend(store.expect_machine(&machine_id()).err().map(|error| error.to_string()));
+    found.warnings.extend(silence(world, store));
+}
+
+fn silence(world: &World, store: &Store) -> Option<String> {
+    let owner = world.site.owner().unwrap_or_default();
+    let advice = format!("is `pressroom tick` in the crontab of {owner}, and does cron run?");
+    match store.view().last_tick().ok()? {
+        None => Some(format!("no tick has run yet; {advice}")),
+        Some(last) => {
+            let quiet = Stamp::now().since(last.at);
+            (quiet >= SILENCE).then(|| format!("the last tick ran {} ago; {advice}", words::duration(quiet)))
+        }
+    }
+}

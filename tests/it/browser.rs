@@ -1,0 +1,138 @@
+//! A real browser: what a visitor sees from the first click to the file on the disk, with scripts and without.
+
+mod driver;
+
+use std::fs;
+
+use driver::{Browser, USUAL, Visitor};
+use serde_json::Value;
+
+use crate::{
+    servers::start::{Kind, Server},
+    site::wait_until,
+};
+
+const TITLE: &str = "Slow “Île” 紅樓夢 ألف";
+
+fn stage(test: &str, visitor: Visitor) -> Option<(Server, Browser)> {
+    let both = Server::start(Kind::Nginx).and_then(|server| Ok((server, Browser::start(visitor)?)));
+    both.map_err(|missing| eprintln!("SKIPPED: {test}: {missing}")).ok()
+}
+
+fn address(server: &Server, title: &str) -> String {
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("title", title).finish();
+    server.url(&format!("/epub?{query}"))
+}
+
+fn comes_to(browser: &Browser, state: &str) {
+    wait_until(&format!("the page shows {state}"), || browser.state() == state);
+}
+
+/// From queued to the file on the disk.
+fn follow(server: &Server, browser: &Browser, name: &str, check: impl Fn(&Browser)) {
+    browser.open(&address(server, TITLE));
+    assert_eq!(browser.state(), "queued");
+    assert_eq!(browser.text("#position"), "1");
+    browser.shot(&format!("{name}-queued"));
+    server.site.brief_tick().exits(0);
+    comes_to(browser, "started");
+    wait_until("the progress shows", || browser.attribute("#bar", "value") == "40");
+    assert_eq!(browser.text("#message"), "Fetching images");
+    browser.shot(&format!("{name}-started"));
+    check(browser);
+    fs::write(server.site.path("go"), "").unwrap();
+    comes_to(browser, "ready");
+    browser.shot(&format!("{name}-ready"));
+    check(browser);
+    let saved = browser.downloads().join(format!("{TITLE}.epub"));
+    wait_until("the file is saved", || saved.exists());
+    let made = fs::read_dir(server.site.path("s/cache/epub")).unwrap().next().unwrap().unwrap().path();
+    wait_until("the file is whole", || fs::read(&saved).unwrap() == fs::read(&made).unwrap());
+}
+
+#[test]
+fn with_scripts_the_page_follows_the_job_and_the_file_is_saved() {
+    let Some((server, browser)) = stage("browser with scripts", USUAL) else { return };
+    follow(&server, &browser, "scripts", |browser| assert_accessible(browser, "with scripts"));
+}
+
+#[test]
+fn without_scripts_the_page_reloads_itself_and_the_file_is_saved() {
+    let visitor = Visitor { scripts: false, ..USUAL };
+    let Some((server, browser)) = stage("browser without scripts", visitor) else { return };
+    follow(&server, &browser, "plain", |_| {});
+}
+
+#[test]
+fn a_failure_is_told_in_plain_words() {
+    let Some((server, browser)) = stage("browser failure", USUAL) else { return };
+    browser.open(&address(&server, "Bad"));
+    comes_to(&browser, "queued");
+    server.site.tick().exits(0);
+    comes_to(&browser, "failed_unknown");
+    assert_eq!(browser.text("#title"), "Your file could not be made");
+    assert_eq!(browser.text("#message"), "there is no such book");
+    assert!(browser.text("#pressroom").contains("You can try again in 5 min."));
+    browser.shot("failed");
+    assert_accessible(&browser, "failed");
+    assert!(fs::read_dir(browser.downloads()).unwrap().next().is_none());
+}
+
+#[test]
+fn pages_fit_a_phone_in_every_language_by_day_and_night() {
+    for language in ["en", "de", "fr", "ar"] {
+        let visitor = Visitor { language, phone: true, ..USUAL };
+        let Some((server, browser)) = stage("browser on a phone", visitor) else { return };
+        let long = format!("{}{}", "Donaudampfschifffahrt".repeat(6), TITLE);
+        for (name, title) in [("queued", long.as_str()), ("invalid", "\u{7}")] {
+            browser.open(&address(&server, title));
+            assert_eq!(browser.state(), name);
+            let root = "document.documentElement";
+            let wide = browser.script(&format!("return {root}.scrollWidth - {root}.clientWidth"));
+            assert_eq!(wide, 0, "{language} {name} is wider than the phone");
+            for scheme in ["light", "dark"] {
+                browser.prefer(scheme);
+                assert_accessible(&browser, &format!("{language} {name} {scheme}"));
+                browser.shot(&format!("phone-{language}-{name}-{scheme}"));
+            }
+        }
+        assert_eq!(browser.script("return document.dir"), if language == "ar" { "rtl" } else { "ltr" });
+    }
+}
+
+#[test]
+fn a_button_queues_where_looking_does_not() {
+    let Some((server, browser)) = stage("browser button", USUAL) else { return };
+    let config = fs::read_to_string(server.site.config()).unwrap();
+    fs::write(server.site.config(), config.replace("[http]\n", "[http]\nenqueue_on = \"post\"\n")).unwrap();
+    browser.open(&address(&server, "Emma & \"Co\""));
+    assert_eq!(browser.state(), "absent");
+    assert_eq!(server.site.count("SELECT count(*) FROM job"), 0);
+    assert_accessible(&browser, "absent");
+    browser.shot("button");
+    browser.click("button");
+    comes_to(&browser, "queued");
+    server.site.tick().exits(0);
+    comes_to(&browser, "ready");
+    let saved = browser.downloads();
+    wait_until("the file is saved", || {
+        fs::read_dir(&saved).unwrap().any(|file| file.unwrap().path().extension() == Some("epub".as_ref()))
+    });
+}
+
+/// No violation that axe-core knows of.
+fn assert_accessible(browser: &Browser, what: &str) {
+    let axe = format!("{}/target/needs/node_modules/axe-core/axe.min.js", env!("CARGO_MANIFEST_DIR"));
+    let Ok(source) = fs::read_to_string(&axe) else {
+        eprintln!("SKIPPED: browser accessibility: axe-core is not installed");
+        return;
+    };
+    browser.script(&source);
+    let run = "const done = arguments[arguments.length - 1]; \
+               axe.run(document).then(found => done(found.violations), error => done(String(error)))";
+    let violations = browser.later(run);
+    let brief = |found: &Value| format!("{}: {} {}", found["id"], found["help"], found["nodes"][0]["html"]);
+    let list: Vec<_> =
+        violations.as_array().unwrap_or_else(|| panic!("{what}: {violations}")).iter().map(brief).collect();
+    assert!(list.is_empty(), "{what}: {list:#?}");
+}
