@@ -39,7 +39,7 @@ fn idle_tick(setup: &Setup, tick: &Beside, tsp: Option<&std::path::PathBuf>) -> 
     sleep(Duration::from_secs(seconds));
     let wakes = memory::sleeps(tick.pid())? - before;
     let what = format!("idle: lingering tick, wake-ups in {seconds} s");
-    Ok(vec![memory, alone(&what, Unit::Count, wakes, Some(0.0))])
+    Ok(vec![memory, own("idle: lingering tick", tick.pid())?, alone(&what, Unit::Count, wakes, Some(0.0))])
 }
 
 fn one_run(setup: &Setup, site: &Site) -> Result<Vec<Group>> {
@@ -53,9 +53,15 @@ fn one_run(setup: &Setup, site: &Site) -> Result<Vec<Group>> {
     let what = format!("one run, tree of 10: wake-ups in {seconds} s");
     Ok(vec![
         alone("one run: memory of its own (PSS)", Unit::Megabytes, memory::pss(pid)?, Some(2.0)),
+        own("one run", pid)?,
         alone(&what, Unit::Count, wakes, None),
         alone("one run, tree of 10: share of one processor", Unit::Percent, share, None),
     ])
+}
+
+fn own(who: &str, pid: i32) -> Result<Group> {
+    let what = format!("{who}: without the program's file");
+    Ok(alone(&what, Unit::Megabytes, memory::pss_without_file(pid)?, None))
 }
 
 fn alone(what: &str, unit: Unit, value: f64, goal: Option<f64>) -> Group {

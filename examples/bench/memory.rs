@@ -24,6 +24,13 @@ pub fn pss(pid: i32) -> Result<f64> {
     Ok(kib * 1024e-6)
 }
 
+/// What of that is not the program's file, which the kernel keeps in memory anyway and takes back when it needs room.
+pub fn pss_without_file(pid: i32) -> Result<f64> {
+    let rollup = read(pid, "smaps_rollup")?;
+    let kib: f64 = field(&rollup, "Pss_Anon:").context("no Pss_Anon: in smaps_rollup")?;
+    Ok(kib * 1024e-6)
+}
+
 /// How often its threads have gone to sleep of their own accord so far: once for each time they were woken up.
 pub fn sleeps(pid: i32) -> Result<f64> {
     let mut all = 0.0;
