@@ -31,7 +31,7 @@ PAGES5 = $(wildcard docs/man/*.5)
 TEXTS = README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE crontab.example docs/*.md
 
 .DEFAULT_GOAL := help
-.PHONY: help build static completions demo check test torture deb install install-files uninstall
+.PHONY: help build static completions demo check test torture bench deb install install-files uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -59,6 +59,9 @@ test: ## build and run all tests, and name those that were skipped
 
 torture: ## kill runs and ticks at random moments, for ten minutes or TORTURE=seconds
 	PRESSROOM_TORTURE=$(TORTURE) $(CARGO) test --locked --test it torture -- --nocapture
+
+bench: build ## measure against floors and peers, into docs/benchmarks; BENCH=quick takes two minutes
+	@RUSTFLAGS='$(RUSTFLAGS) $(STATIC)' bench/run "$(BINARY)" $(CARGO) build --release --locked --target $(TARGET)
 
 install: build completions ## into $(DESTDIR)$(PREFIX)
 	@$(MAKE) --no-print-directory install-files

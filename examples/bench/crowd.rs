@@ -80,7 +80,9 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
     let (slices, length) = (setup.pick(4, 2), Duration::from_millis(setup.pick(2500, 1000)));
     let count = AtomicUsize::new(0);
     for _ in 0..slices {
-        crowds.iter_mut().for_each(|crowd| crowd.press(length, &count));
+        for crowd in &mut crowds {
+            crowd.press(length, &count);
+        }
         nq.as_ref().map_or(Ok(()), Peer::settle)?; // its jobs are processes that would disturb the next
     }
     Ok(groups(&crowds))
@@ -99,8 +101,8 @@ fn groups(crowds: &[Crowd<'_>]) -> Vec<Group> {
     let rates = samples(|crowd| Sample::new(crowd.rates.clone()));
     let slow = samples(|crowd| Some(Sample::one(Sample::new(crowd.times.clone())?.quantile(0.99))));
     let slowest = samples(|crowd| Some(Sample::one(Sample::new(crowd.times.clone())?.max())));
-    let rate = ("rusqlite", Goal::AtLeastTimes(1.3));
-    let p99 = ("rusqlite", Goal::AtMostTimes(0.25));
+    let rate = ("rusqlite", Goal::AtLeast(1.3));
+    let p99 = ("rusqlite", Goal::AtMost(0.25));
     [
         Group::among("crowd", "8 invokers: queued", Unit::PerSecond, rates, &[rate]),
         Group::among("crowd-p99", "8 invokers: p99", Unit::Milliseconds, slow, &[p99]),
@@ -115,7 +117,7 @@ fn groups(crowds: &[Crowd<'_>]) -> Vec<Group> {
 fn errors(crowds: &[Crowd<'_>]) -> Option<Group> {
     let count = |crowd: &Crowd<'_>| Sample::one(f64::from(u32::try_from(crowd.errors).unwrap_or(u32::MAX)));
     let (ours, others) = crowds.split_first()?;
-    let mut group = Group::alone("", "8 invokers: errors", Unit::Count, count(ours), Some(Goal::AtMost(0.0)));
+    let mut group = Group::alone("", "8 invokers: errors", Unit::Count, count(ours), Some(Goal::Below(0.0)));
     group.lines.extend(others.iter().map(|other| Line { other: Some((other.name.clone(), count(other))), goal: None }));
     Some(group)
 }

@@ -25,12 +25,15 @@ impl Unit {
     }
 }
 
-/// What is aimed at: a ratio to what stands beside it, or a value of Pressroom's alone.
+/// What is aimed at.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
-    AtMostTimes(f64),
-    AtLeastTimes(f64),
+    /// So many times what stands beside it.
     AtMost(f64),
+    /// So many times what stands beside it.
+    AtLeast(f64),
+    /// In the unit of the group: a value of Pressroom's alone, which may just be reached.
+    Below(f64),
 }
 
 /// One comparison.
@@ -58,9 +61,9 @@ impl Line {
     /// `None`: there is no goal, or nothing to compare with.
     pub fn reached(&self, ours: &Sample) -> Option<bool> {
         match self.goal? {
-            Goal::AtMostTimes(goal) => self.ratio(ours).map(|ratio| ratio <= goal),
-            Goal::AtLeastTimes(goal) => self.ratio(ours).map(|ratio| ratio >= goal),
-            Goal::AtMost(goal) => Some(ours.median() <= goal),
+            Goal::AtMost(goal) => self.ratio(ours).map(|ratio| ratio <= goal),
+            Goal::AtLeast(goal) => self.ratio(ours).map(|ratio| ratio >= goal),
+            Goal::Below(goal) => Some(ours.median() <= goal),
         }
     }
 }
@@ -98,16 +101,16 @@ mod tests {
     #[test]
     fn a_goal_is_reached_on_its_own_side_and_exactly() {
         let ours = Sample::one(3.0);
-        assert_eq!(line(2.0, Goal::AtMostTimes(1.5)).reached(&ours), Some(true));
-        assert_eq!(line(2.0, Goal::AtMostTimes(1.4)).reached(&ours), Some(false));
-        assert_eq!(line(2.0, Goal::AtLeastTimes(1.5)).reached(&ours), Some(true));
-        assert_eq!(line(2.0, Goal::AtLeastTimes(1.6)).reached(&ours), Some(false));
-        assert_eq!(line(2.0, Goal::AtMost(3.0)).reached(&ours), Some(true));
+        assert_eq!(line(2.0, Goal::AtMost(1.5)).reached(&ours), Some(true));
+        assert_eq!(line(2.0, Goal::AtMost(1.4)).reached(&ours), Some(false));
+        assert_eq!(line(2.0, Goal::AtLeast(1.5)).reached(&ours), Some(true));
+        assert_eq!(line(2.0, Goal::AtLeast(1.6)).reached(&ours), Some(false));
+        assert_eq!(line(2.0, Goal::Below(3.0)).reached(&ours), Some(true));
     }
 
     #[test]
     fn without_anything_to_compare_with_a_ratio_is_neither_reached_nor_missed() {
-        let line = Line { other: None, goal: Some(Goal::AtMostTimes(1.0)) };
+        let line = Line { other: None, goal: Some(Goal::AtMost(1.0)) };
         assert_eq!(line.reached(&Sample::one(1.0)), None);
     }
 
@@ -115,7 +118,7 @@ mod tests {
     fn a_goal_finds_its_comparison_by_the_first_word() {
         let samples = [("pressroom", 1.0), ("floor: C", 2.0), ("nq", 3.0)];
         let samples = samples.map(|(name, value)| (name.to_owned(), Sample::one(value))).to_vec();
-        let group = Group::among("x", "x", Unit::Count, samples, &[("nq", Goal::AtMostTimes(1.0))]).expect("a group");
+        let group = Group::among("x", "x", Unit::Count, samples, &[("nq", Goal::AtMost(1.0))]).expect("a group");
         assert!(group.lines[0].goal.is_none());
         assert_eq!(group.lines[1].reached(&group.ours), Some(true));
     }

@@ -22,9 +22,9 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
         Contender::new("php, nothing", || time(bare("php").args(["-n", "-r", ""]), &[0])),
     ];
     let samples = in_turns(contenders, setup.pick(60, 15), setup.pick(25, 10))?;
-    let goals = [("static C", Goal::AtMostTimes(1.5))];
+    let goals = [("static C", Goal::AtMost(1.5))];
     let time = Group::among("hit", "request, fresh file", Unit::Milliseconds, samples, &goals);
     let peak = Sample::one(memory::peak(setup, &site.request("Emma"), &[0])?);
-    let memory = Group::alone("", "request, fresh file: peak memory", Unit::Megabytes, peak, Some(Goal::AtMost(10.0)));
+    let memory = Group::alone("", "request, fresh file: peak memory", Unit::Megabytes, peak, Some(Goal::Below(10.0)));
     Ok(time.into_iter().chain([memory]).collect())
 }

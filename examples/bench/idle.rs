@@ -59,7 +59,7 @@ fn one_run(setup: &Setup, site: &Site) -> Result<Vec<Group>> {
 }
 
 fn alone(what: &str, unit: Unit, value: f64, goal: Option<f64>) -> Group {
-    Group::alone("", what, unit, Sample::one(value), goal.map(Goal::AtMost))
+    Group::alone("", what, unit, Sample::one(value), goal.map(Goal::Below))
 }
 
 /// The run notes itself in the lock file of its attempt.

@@ -1,30 +1,25 @@
 //! The results for programs: `results.json`.
 
-use std::fs;
-
-use anyhow::{Context, Result};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
     group::{Group, Unit},
-    machine,
+    machine::{self, Machine},
     setup::Setup,
     stats::Sample,
     table::goal_text,
 };
 
 /// One object; each measurement with what it was compared with.
-pub fn write(setup: &Setup, machine: &Value, groups: &[Group]) -> Result<()> {
+pub fn text(setup: &Setup, machine: &Machine, groups: &[Group]) -> String {
     let all = json!({
-        "measured": Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        "measured": machine::today(),
         "length": setup.pick("full", "quick"),
-        "machine": machine,
+        "machine": machine.json(),
         "load_after": machine::load(),
         "results": groups.iter().map(group).collect::<Vec<_>>(),
     });
-    let path = setup.out.join("results.json");
-    fs::write(&path, format!("{all:#}\n")).with_context(|| format!("cannot write {}", path.display()))
+    format!("{all:#}\n")
 }
 
 fn group(group: &Group) -> Value {

@@ -39,9 +39,7 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
     contenders.extend(peers.iter().map(|peer| Contender::new(peer.name(), || race.peer(peer.as_ref()))));
     let samples = in_turns(contenders, setup.pick(40, 10), 5)?;
     let what = "request to the exporter's first instruction";
-    Ok(Group::among("latency", what, Unit::Milliseconds, samples, &[("tsp", Goal::AtMostTimes(2.5))])
-        .into_iter()
-        .collect())
+    Ok(Group::among("latency", what, Unit::Milliseconds, samples, &[("tsp", Goal::AtMost(2.5))]).into_iter().collect())
 }
 
 impl Race {

@@ -2,18 +2,60 @@
 
 use std::{fs, path::Path, process::Command, thread};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::setup::Setup;
+
 /// What a reader of the figures wants to know about the machine.
-pub fn describe(dir: &Path) -> Value {
-    json!({
-        "processor": processor(),
-        "processors": thread::available_parallelism().map_or(0, usize::from),
-        "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
-        "system": system(),
-        "file_system": output("stat", &["-f", "-c", "%T", &dir.display().to_string()]),
-        "load_before": load(),
-    })
+pub struct Machine {
+    processor: String,
+    processors: usize,
+    kernel: String,
+    system: String,
+    file_system: String,
+    load: f64,
+}
+
+impl Machine {
+    /// `dir`: where the measurements write.
+    pub fn look(dir: &Path) -> Self {
+        Self {
+            processor: processor(),
+            processors: thread::available_parallelism().map_or(0, usize::from),
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+            system: system(),
+            file_system: output("stat", &["-f", "-c", "%T", &dir.display().to_string()]),
+            load: load(),
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        json!({
+            "processor": self.processor,
+            "processors": self.processors,
+            "kernel": self.kernel,
+            "system": self.system,
+            "file_system": self.file_system,
+            "load_before": self.load,
+        })
+    }
+
+    /// Above the table.
+    pub fn sentence(&self, setup: &Setup) -> String {
+        let Self { processor, processors, kernel, system, file_system, load } = self;
+        format!(
+            "A {} run on {}: {processors} × {processor}, {system}, Linux {kernel}, {file_system}; the load was {load} \
+             before and {} after.",
+            setup.pick("full", "quick"),
+            today(),
+            self::load()
+        )
+    }
+}
+
+pub fn today() -> String {
+    Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
 
 fn processor() -> String {

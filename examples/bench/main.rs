@@ -25,8 +25,11 @@ mod table;
 mod thousand;
 mod web;
 
-use anyhow::Result;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
 use group::Group;
+use machine::Machine;
 use setup::Setup;
 
 type Measure = fn(&Setup) -> Result<Vec<Group>>;
@@ -45,16 +48,24 @@ const MEASURES: [(&str, Measure); 8] = [
 
 fn main() -> Result<()> {
     let setup = Setup::from_env()?;
-    let machine = machine::describe(setup.dir());
-    let mut groups = Vec::new();
+    let machine = Machine::look(setup.dir());
+    let (mut groups, mut failed) = (Vec::new(), Vec::new());
     for (name, measure) in MEASURES.iter().filter(|(name, _)| setup.wants(name)) {
         eprintln!("measuring {name}");
         match measure(&setup) {
             Ok(found) => groups.extend(found),
-            Err(error) => eprintln!("bench: {name}: {error:#}"),
+            Err(error) => failed.push(format!("{name}: {error:#}")),
         }
     }
-    print!("{}", table::render(&groups));
-    json::write(&setup, &machine, &groups)?;
-    figures::draw(&setup, &groups)
+    print!("{}", table::terminal(&groups));
+    write(&setup, "results.md", &table::markdown(&groups, &machine.sentence(&setup)))?;
+    write(&setup, "results.json", &json::text(&setup, &machine, &groups))?;
+    figures::draw(&setup, &groups)?;
+    ensure!(failed.is_empty(), "not measured: {}", failed.join("; "));
+    Ok(())
+}
+
+fn write(setup: &Setup, name: &str, text: &str) -> Result<()> {
+    let path = setup.out.join(name);
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }

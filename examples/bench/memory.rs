@@ -12,7 +12,7 @@ pub fn peak(setup: &Setup, command: &Command, codes: &[i32]) -> Result<f64> {
     measured.arg(command.get_program()).args(command.get_args()).env_clear();
     measured.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = measured.output().context("cannot start peak")?;
-    ensure!(output.status.code().is_some_and(|code| codes.contains(&code)), "{command:?}: {:?}", output);
+    ensure!(output.status.code().is_some_and(|code| codes.contains(&code)), "{command:?}: {output:?}");
     let kib: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().context("peak prints a number")?;
     Ok(kib * 1024e-6)
 }

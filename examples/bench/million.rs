@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// As much as a visitor or a tick waits for.
-const FLAT: Goal = Goal::AtMostTimes(1.15);
+const FLAT: Goal = Goal::AtMost(1.15);
 
 struct Pair {
     full: Site,
@@ -86,7 +86,7 @@ impl Pair {
         let what = format!("tick, {}: peak memory", self.rows);
         let mut group = Group::among("", &what, Unit::Megabytes, samples, &[]);
         if let Some(line) = group.as_mut().and_then(|group| group.lines.first_mut()) {
-            line.goal = Some(Goal::AtMost(16.0));
+            line.goal = Some(Goal::Below(16.0));
         }
         Ok(group)
     }

@@ -23,7 +23,7 @@ pub fn bare(program: impl AsRef<std::ffi::OsStr>) -> Command {
 /// Milliseconds from before the start to the end of a process, which must exit with one of `codes`.
 pub fn time(command: &mut Command, codes: &[i32]) -> Result<f64> {
     let begin = Instant::now();
-    let status = command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    let status = command.status().with_context(|| format!("cannot start {}", command.get_program().display()))?;
     let time = milliseconds(begin.elapsed());
     ensure!(status.code().is_some_and(|code| codes.contains(&code)), "{command:?} ended with {status}");
     Ok(time)
@@ -37,7 +37,7 @@ pub fn milliseconds(time: Duration) -> f64 {
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
     let begin = Instant::now();
     while !is_so() {
-        if begin.elapsed() > Duration::from_secs(60) {
+        if begin.elapsed() > Duration::from_mins(1) {
             bail!("waited in vain until {what}");
         }
         sleep(Duration::from_millis(1));
@@ -50,7 +50,7 @@ pub struct Beside(Child);
 
 impl Beside {
     pub fn start(command: &mut Command) -> Result<Self> {
-        let child = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+        let child = command.spawn().with_context(|| format!("cannot start {}", command.get_program().display()))?;
         Ok(Self(child))
     }
 

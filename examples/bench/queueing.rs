@@ -29,10 +29,10 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
     each(&peers, |peer| peer.hold());
     let samples = in_turns(contenders, setup.pick(40, 8), 10);
     each(&peers, |peer| peer.release());
-    let goals = [("rusqlite", Goal::AtMostTimes(1.3)), ("nq", Goal::AtMostTimes(1.0))];
+    let goals = [("rusqlite", Goal::AtMost(1.3)), ("nq", Goal::AtMost(1.0))];
     let time = Group::among("queueing", "request, queued durably", Unit::Milliseconds, samples?, &goals);
     let peak = Sample::one(memory::peak(setup, &site.request("peak"), &[75])?);
-    let memory = Group::alone("", "request, queued: peak memory", Unit::Megabytes, peak, Some(Goal::AtMost(10.0)));
+    let memory = Group::alone("", "request, queued: peak memory", Unit::Megabytes, peak, Some(Goal::Below(10.0)));
     Ok(time.into_iter().chain([memory]).collect())
 }
 

@@ -27,10 +27,11 @@ min_free_memory = "0B"
 max_running = SEATS
 [queue.default]
 max_running = SEATS
-max_queued = 1000000000
+max_queued = 100000000
 [exporter.book]
 command = [COMMAND]
 filename = "{title}.bin"
+web = true
 [exporter.book.params.title]
 required = true
 "#;
@@ -43,11 +44,21 @@ pub struct Site {
 impl Site {
     /// A site with the exporter `book`, of which so many run at a time. `words`: its command.
     pub fn new(setup: &Setup, name: &str, seats: usize, words: &[&str]) -> Result<Self> {
+        Self::create(setup, name, seats, words, &["check", "--create"])
+    }
+
+    /// One that a web server's user may use as well.
+    pub fn shared(setup: &Setup, name: &str, words: &[&str]) -> Result<Self> {
+        let group: &[&str] = if geteuid().is_root() { &["--group", "www-data"] } else { &[] };
+        Self::create(setup, name, 1, words, &[&["check", "--create"], group].concat())
+    }
+
+    fn create(setup: &Setup, name: &str, seats: usize, words: &[&str], check: &[&str]) -> Result<Self> {
         let site = Self { dir: setup.room(name)?, pressroom: setup.pressroom.clone() };
         let command: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
         let text = HEAD.replace("SEATS", &seats.to_string()).replace("COMMAND", &command.join(", "));
         fs::write(site.config(), text).context("cannot write the configuration")?;
-        time(&mut site.as_owner(&["check", "--create"]), &[0])?;
+        time(&mut site.as_owner(check), &[0])?;
         Ok(site)
     }
 
@@ -112,7 +123,7 @@ impl Site {
         let path = self.state().join("queue/pressroom.db");
         let conn = Connection::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?; // leave it as it is found
-        conn.busy_timeout(Duration::from_secs(60))?;
+        conn.busy_timeout(Duration::from_mins(1))?;
         Ok(conn)
     }
 

@@ -1,4 +1,4 @@
-//! The table on the terminal.
+//! The table, for the terminal and as Markdown.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,20 @@ use crate::{
 
 const HEAD: [&str; 7] = ["what", "Pressroom", "compared with", "its figure", "ratio", "goal", "reached"];
 
-/// A line for each comparison. A spread is the first and the third quartile.
-pub fn render(groups: &[Group]) -> String {
+/// With its columns under each other.
+pub fn terminal(groups: &[Group]) -> String {
+    aligned(&rows(groups))
+}
+
+/// What `results.md` holds.
+pub fn markdown(groups: &[Group], about: &str) -> String {
+    let mut rows: Vec<String> = rows(groups).iter().map(|row| format!("| {} |\n", row.join(" | "))).collect();
+    rows.insert(1, format!("|{}\n", "---|".repeat(HEAD.len())));
+    format!("# Benchmark results\n\n{about}\n[What each line means](../benchmarks.md).\n\n{}", rows.concat())
+}
+
+/// One for each comparison. A spread is the first and the third quartile.
+fn rows(groups: &[Group]) -> Vec<[String; 7]> {
     let mut rows = vec![HEAD.map(str::to_owned)];
     for group in groups {
         for (number, line) in group.lines.iter().enumerate() {
@@ -22,7 +34,7 @@ pub fn render(groups: &[Group]) -> String {
             rows.push(row);
         }
     }
-    aligned(&rows)
+    rows
 }
 
 fn row(group: &Group, line: &Line) -> [String; 7] {
@@ -51,16 +63,16 @@ pub fn figure(sample: &Sample, unit: Unit) -> String {
 
 pub fn goal_text(goal: Goal, unit: Unit) -> String {
     match goal {
-        Goal::AtMostTimes(times) => format!("≤ {times} ×"),
-        Goal::AtLeastTimes(times) => format!("≥ {times} ×"),
-        Goal::AtMost(value) => format!("≤ {value} {}", unit.name()).trim_end().to_owned(),
+        Goal::AtMost(times) => format!("≤ {times} ×"),
+        Goal::AtLeast(times) => format!("≥ {times} ×"),
+        Goal::Below(value) => format!("≤ {value} {}", unit.name()).trim_end().to_owned(),
     }
 }
 
 /// Three digits that count, as far as they tell anything.
 fn number(value: f64) -> String {
     match value {
-        _ if value == value.trunc() && value < 1000.0 => format!("{value}"),
+        _ if value.fract().abs() < f64::EPSILON => format!("{value}"),
         ..10.0 => format!("{value:.2}"),
         ..100.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),

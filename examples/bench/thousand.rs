@@ -41,7 +41,7 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
         Contender::new("xargs -P 4", || work.listed("xargs", &["-P", "4", "-n", "1"])),
         Contender::new("GNU parallel -j4", || work.listed("parallel", &["-j4"])),
     ];
-    let goals = [("xargs", Goal::AtMostTimes(6.0)), ("GNU", Goal::AtMostTimes(0.5))];
+    let goals = [("xargs", Goal::AtMost(6.0)), ("GNU", Goal::AtMost(0.5))];
     let what = format!("{} waiting jobs, 4 at a time", work.jobs);
     let listed = Group::among("thousand", &what, Unit::Seconds, in_turns(listed, rounds, 1)?, &goals);
     let asked = vec![
@@ -70,7 +70,7 @@ impl Work<'_> {
 
     /// Every job has really run: there are as many whole files as jobs.
     fn count(&self, dir: &Path) -> Result<()> {
-        let whole = self.files(dir).iter().filter(|file| file.metadata().is_ok_and(|file| file.len() == 1)).count();
+        let whole = self.files(dir).iter().filter(|file| whole(file)).count();
         ensure!(whole == self.jobs, "{whole} of {} jobs have run", self.jobs);
         Ok(())
     }
@@ -78,14 +78,14 @@ impl Work<'_> {
     fn wait(&self, dir: &Path) -> Result<()> {
         // The last ones first: a look that finds one missing need not look at the others.
         let files = self.files(dir);
-        wait_until("every job has run", || files.iter().rev().all(|file| file.exists()))?;
+        wait_until("every job has run", || files.iter().rev().all(|file| whole(file)))?;
         self.count(dir)
     }
 
     /// A program that takes the list from its standard input.
     fn listed(&self, program: &str, words: &[&str]) -> Result<f64> {
         let (_, dir) = self.begin()?;
-        let list: String = self.files(&dir).iter().map(|file| format!("{}\n", file.display())).collect();
+        let list = self.files(&dir).iter().map(|file| word(file)).collect::<Vec<_>>().join("\n") + "\n";
         let begin = Instant::now();
         let mut command = bare(find(program)?);
         command.env("HOME", self.room).args(words).arg(&self.exporter).stdin(Stdio::piped());
@@ -123,8 +123,7 @@ impl Work<'_> {
     fn finish(&self, site: &Site, name: &str, begin: Instant) -> Result<f64> {
         site.settle()?;
         let took = begin.elapsed().as_secs_f64();
-        let file = |job: usize| site.file(&format!("{name}{job}"));
-        let whole = (0..self.jobs).filter(|job| file(*job).metadata().is_ok_and(|file| file.len() == 1)).count();
+        let whole = (0..self.jobs).filter(|job| whole(&site.file(&format!("{name}{job}")))).count();
         let made = usize::try_from(site.made(name)?)?;
         ensure!((whole, made) == (self.jobs, self.jobs), "{whole} files, {made} attempts of {} jobs", self.jobs);
         Ok(took)
@@ -152,4 +151,9 @@ impl Work<'_> {
         self.wait(dir)?;
         Ok(begin.elapsed().as_secs_f64())
     }
+}
+
+/// The exporter's one byte is in it.
+fn whole(file: &Path) -> bool {
+    file.metadata().is_ok_and(|file| file.len() == 1)
 }

@@ -141,8 +141,9 @@ fn link(words: &Words, subject: &Subject) -> Option<Value> {
     let (url, label) = match subject.state {
         "ready" => (address.with("format", "file"), "download"),
         "queued" | "started" => (address.with("format", "page"), "reload"),
-        "invalid" | "unknown" | "error" => return None,
+        "invalid" | "unknown" | "error" | "done" => return None,
         _ if subject.by_button => return None,
+        "absent" => (address.clone(), "make"),
         _ => (address.clone(), "try_again"),
     };
     Some(context! { url => url.to_string(), text => words.text("labels", label) })
@@ -157,8 +158,8 @@ fn data(words: &Words, subject: &Subject) -> Option<String> {
         "state": subject.state,
         "pauses": PAUSES,
         "patience": PATIENCE,
-        "status_url": address.with("format", "json").to_string(),
-        "page_url": address.with("format", "page").to_string(),
+        "status_url": address.with("format", "look").to_string(),
+        "page_url": address.with("format", "page.1").to_string(),
         "file_url": address.with("format", "file").to_string(),
         "words": {
             "queued": of("queued"), "started": of("started"), "ready": of("ready"),

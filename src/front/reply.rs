@@ -33,7 +33,7 @@ pub(super) struct Reply<'a> {
 impl<'a> Reply<'a> {
     pub(super) fn bare(variables: &'a Variables) -> Self {
         let query = query::decode(variables.query());
-        let wants_json = query.iter().any(|(name, value)| name == b"format" && value == b"json");
+        let wants_json = query.iter().any(|(name, value)| name == b"format" && matches!(&**value, b"json" | b"look"));
         let form = wants_json.then_some(Form::Json);
         Self { variables, rules: None, form, name: None, address: None }
     }
@@ -44,6 +44,11 @@ impl<'a> Reply<'a> {
         let status = say::status(answer.state, self.rules.unwrap_or(&defaults));
         let response = Response::passing(status).maybe("Retry-After", say::retry_after(answer));
         self.said(response, page::state_word(answer.state), answer)
+    }
+
+    /// A task has been carried out; there is nothing to fetch.
+    pub(super) fn done(&self, answer: &Answer) -> Response {
+        self.said(Response::passing(200), "done", answer)
     }
 
     pub(super) fn problem(&self, problem: &Problem) -> Response {
@@ -76,7 +81,7 @@ impl<'a> Reply<'a> {
     /// Whether a program asks, by `format=` or else by `Accept`.
     pub(super) fn wants_json(&self) -> bool {
         match self.form {
-            Some(form) => form == Form::Json,
+            Some(form) => matches!(form, Form::Json | Form::Look),
             None => accept::wants_json(self.variables.text("HTTP_ACCEPT").unwrap_or_default()),
         }
     }

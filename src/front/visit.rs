@@ -77,11 +77,11 @@ impl<'a> Visit<'a> {
             wish.after = Some(since::written(self.now));
         }
         let after = since::moment(wish.after.as_deref(), rules.refresh, self.now)?;
-        let ask = Ask { after, no_enqueue: self.only_looks(wish.method), ..ask };
+        let ask = Ask { after, no_enqueue: self.only_looks(&wish), ..ask };
         self.reply.name = Some(name::download(exporter, &ask.values));
         let address = Address::of(self.reply.variables, &wish);
         // A page that came back to a task would start it again and again.
-        self.reply.address = (!exporter.is_task()).then(|| address.clone());
+        self.reply.address = (!exporter.is_task()).then(|| settled(&address, after));
         match wish.method {
             Method::Post => self.post(&wish, &address, ask),
             _ if wish.refresh && after.is_some() => Ok(see_other(&wish, &address)),
@@ -94,9 +94,9 @@ impl<'a> Visit<'a> {
         self.world.config.exporters.get(name).filter(|exporter| exporter.web).ok_or(Problem::Unknown)
     }
 
-    fn only_looks(&self, method: Method) -> bool {
+    fn only_looks(&self, wish: &Wish) -> bool {
         let by_button = self.world.config.http.enqueue_on == EnqueueOn::Post;
-        method == Method::Head || (method == Method::Get && by_button)
+        wish.method != Method::Post && (by_button || wish.only_looks())
     }
 
     /// What was queued is told by the GET that follows; what could not be queued, at once.
@@ -120,6 +120,9 @@ impl<'a> Visit<'a> {
         let answer = self.waited(wish, &ask, answer)?;
         if answer.state != State::Ready {
             return Ok(self.reply.answer(&answer));
+        }
+        if ask.exporter.is_task() {
+            return Ok(self.reply.done(&answer));
         }
         match self.world.cache.open(&ask.filename)? {
             Some((file, cached)) => Ok(self.ready(wish, &ask, file, cached)),
@@ -177,6 +180,13 @@ impl<'a> Visit<'a> {
             None => Ok(answer),
         }
     }
+}
+
+/// The address for whoever comes back: with the moment that counts now, as "younger than a minute" would mean another
+/// one each time.
+fn settled(address: &Address, after: Option<Stamp>) -> Address {
+    // Its last digit will be counted up again.
+    after.map_or_else(|| address.clone(), |after| address.with("after", &since::written(after.plus_ms(-1))))
 }
 
 /// On to the same thing by GET.

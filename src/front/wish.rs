@@ -20,6 +20,8 @@ pub(super) enum Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
+    /// JSON, and nothing is queued: how a page looks again.
+    Look,
     /// A page in every state, a ready file's included; the number of times that it has reloaded itself.
     Page(u32),
     /// The file itself as soon as there is one, a page until then.
@@ -70,11 +72,18 @@ impl Wish {
         Ok(Self { method, exporter, exporter_in_query, values: pairs, form, after, wait, refresh })
     }
 
+    /// Whether it asks how a job stands and wants none: what was cancelled or given up is not queued again by a page
+    /// that is still open somewhere.
+    pub(super) fn only_looks(&self) -> bool {
+        self.method == Method::Head || matches!(self.form, Some(Form::Look | Form::Page(1..)))
+    }
+
     /// The words that say how to answer, as they are written.
     pub(super) fn manner(&self) -> Vec<(&'static str, String)> {
         let wait = self.wait.map(|wait| ("wait", humantime::format_duration(wait).to_string()));
         let form = self.form.map(|form| match form {
             Form::Json => "json",
+            Form::Look => "look",
             Form::Page(_) => "page",
             Form::File => "file",
         });
@@ -121,11 +130,12 @@ fn form(text: &str) -> Result<Option<Form>, Problem> {
     let form = match text {
         "" => return Ok(None),
         "json" => Some(Form::Json),
+        "look" => Some(Form::Look),
         "file" => Some(Form::File),
         "page" => Some(Form::Page(0)),
         text => text.strip_prefix("page.").and_then(page),
     };
-    form.map(Some).ok_or_else(|| Problem::Bad("format is json, page or file".to_owned()))
+    form.map(Some).ok_or_else(|| Problem::Bad("format is json, look, page or file".to_owned()))
 }
 
 /// `30s` or, as one would write by hand, `30`.

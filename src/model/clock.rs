@@ -72,7 +72,10 @@ pub fn since_boot() -> Duration {
 fn test_offset_ms() -> i64 {
     let Some(file) = std::env::var_os("PRESSROOM_TEST_CLOCK") else { return 0 };
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.trim().parse::<f64>().map_or(0, |seconds| (seconds * 1000.0) as i64)
+    let seconds = text.trim().parse::<f64>().unwrap_or(0.0);
+    #[expect(clippy::cast_possible_truncation, reason = "a test's number of seconds")]
+    let ms = (seconds * 1000.0) as i64;
+    ms
 }
 
 #[cfg(not(debug_assertions))]

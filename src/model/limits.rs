@@ -70,6 +70,7 @@ mod optional_seconds {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
+    #[expect(clippy::ref_option, reason = "serde asks for it")]
     pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         match duration {
             Some(duration) => serializer.serialize_some(&duration.as_secs_f64()),

@@ -39,7 +39,7 @@ pub fn escalate(last: &Limits, most: &Limits, outcome: Outcome, over_work_size: 
     match outcome {
         Outcome::Timeout => next.timeout = last.timeout.mul_f64(factor).min(most.timeout).max(last.timeout),
         Outcome::Cpu => {
-            next.cpu = last.cpu.map(|cpu| cpu.mul_f64(factor).min(most.cpu.unwrap_or(Duration::MAX)).max(cpu))
+            next.cpu = last.cpu.map(|cpu| cpu.mul_f64(factor).min(most.cpu.unwrap_or(Duration::MAX)).max(cpu));
         }
         Outcome::Memory => next.memory = grown(last.memory, most.memory, factor),
         Outcome::FileSize if over_work_size => next.work_size = grown(last.work_size, most.work_size, factor),

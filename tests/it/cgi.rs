@@ -492,6 +492,49 @@ fn a_task_is_queued_once_for_one_visit() {
 }
 
 #[test]
+fn a_page_that_looks_again_queues_nothing() {
+    let site = site().create();
+    for format in ["look", "page.1", "page.40"] {
+        let query = format!("title=Emma&format={format}");
+        get(&site, &query, &[]).is(404).is_passing();
+        assert_eq!(jobs(&site), 0);
+    }
+    get(&site, "title=Emma&format=page.1", &[]).says("Make the file");
+    get(&site, "title=Emma&format=page", &[]).is(202);
+    assert_eq!(get(&site, "title=Emma&format=look", &[]).is(202).json()["position"], 1);
+    let tired = get(&site, "title=Emma&format=page.500", &[]);
+    tired.is(202).says("This page has stopped looking.");
+    assert!(!tired.text().contains("http-equiv"), "{}", tired.text());
+}
+
+#[test]
+fn a_page_keeps_to_the_moment_that_counted_first() {
+    let site = site().more("[http]\nrefresh = \"1m\"\n").create();
+    let page = get(&site, "title=Emma&refresh=1", &[]).header("location").to_owned();
+    let (_, query) = page.split_once('?').unwrap();
+    let look = get(&site, query, JSON).is(202).header("retry-after").to_owned();
+    assert!(!look.is_empty());
+    site.tick();
+    let ready = get(&site, &format!("{query}&format=json"), &[]).is(200).json();
+    let url = ready["url"].as_str().unwrap();
+    let asked = query.split("after=").nth(1).unwrap().replace("%3A", ":");
+    let kept = url.split("after=").nth(1).unwrap().split('&').next().unwrap().replace("%3A", ":");
+    let ms = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    assert!((59_000..=61_000).contains(&(ms(&asked) - ms(&kept))), "{asked} {kept}");
+}
+
+#[test]
+fn a_task_that_is_waited_for_is_done() {
+    let more = "[http]\nmax_wait = \"1m\"\n[exporter.reindex]\nweb = true\noutput = \"none\"\ncommand = [\"true\"]\n";
+    let site = site().more(more).create();
+    let waiting = cgi(&site, "GET", "/reindex", "wait=50").stdout(std::process::Stdio::piped()).spawn().unwrap();
+    crate::site::wait_until("it is queued", || jobs(&site) == 1);
+    site.tick();
+    let text = String::from_utf8(waiting.wait_with_output().unwrap().stdout).unwrap();
+    assert!(text.starts_with("Status: 200 OK\r\n") && text.contains("What you asked for has been done."), "{text}");
+}
+
+#[test]
 fn hostile_text_reaches_no_markup_and_no_header() {
     let site = site().create();
     let title = "title=%3C%2Fscript%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E%22%27";

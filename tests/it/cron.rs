@@ -38,12 +38,15 @@ impl Drop for Cron {
 /// The line of the example for plain rounds, without its mark.
 fn example_line() -> String {
     let mut example = include_str!("../../crontab.example").lines();
-    example.find_map(|line| line.strip_prefix('#').filter(|line| line.ends_with(" * pressroom tick"))).unwrap().to_owned()
+    example
+        .find_map(|line| line.strip_prefix('#').filter(|line| line.ends_with(" * pressroom tick")))
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
 fn cron_makes_a_book_that_was_asked_for_and_its_tick_does_not_wait_for_the_exporter() {
-    if !has(TEST, "setpriv") || !(has(TEST, "crontab") && has(TEST, "cron")) || !two_users(TEST) {
+    if !(has(TEST, "setpriv") && has(TEST, "crontab") && has(TEST, "cron") && two_users(TEST)) {
         return;
     }
     let (site, _) =

@@ -101,7 +101,7 @@ fn a_full_disk_serves_what_is_there_and_recovers_by_itself() {
         .write(true)
         .open(&old)
         .unwrap()
-        .set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900))
+        .set_modified(std::time::SystemTime::now() - std::time::Duration::from_mins(15))
         .unwrap();
     site.tick().exits(0).stdout("");
     assert!(!old.exists());
@@ -141,7 +141,7 @@ fn a_tick_on_a_full_disk_reaps_and_prunes_first() {
     let file = site.path("disk/s/cache/epub/Emma.epub");
     fs::File::open(&file)
         .unwrap()
-        .set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(900))
+        .set_modified(std::time::SystemTime::now() - std::time::Duration::from_mins(15))
         .unwrap();
     disk.fill("junk");
     site.tick().exits(0).stdout("");

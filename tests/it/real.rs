@@ -11,7 +11,7 @@ fn site(test: &str, program: &str, script: &str, settings: &str) -> Option<Site>
         eprintln!("SKIPPED: {test}: {program} is not installed");
         return None;
     }
-    Some(Site::new().exporter_with(script, &format!("max_attempts = 1\n{settings}")).as_nobody().create())
+    Some(Site::new().exporter_with(script, &format!("max_attempts = 1\n{settings}")).by_nobody().create())
 }
 
 /// Makes the book, and returns the beginning of the file.

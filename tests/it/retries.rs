@@ -8,7 +8,8 @@ fn site(script: &str, settings: &str) -> Site {
 
 /// The seconds from the end of the last attempt to the next one.
 fn delay(site: &Site) -> f64 {
-    site.count("SELECT run_after - (SELECT max(ended) FROM attempt) FROM job") as f64 / 1000.0
+    let ms = site.count("SELECT run_after - (SELECT max(ended) FROM attempt) FROM job");
+    f64::from(i32::try_from(ms).expect("a short delay")) / 1000.0
 }
 
 /// A limit of every attempt, in their order.

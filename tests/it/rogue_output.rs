@@ -57,7 +57,7 @@ fn a_chatty_one_succeeds_and_its_log_has_head_and_tail() {
 
 #[test]
 fn bytes_that_are_no_text_are_shown_as_text() {
-    let ended = ends(r#"printf 'a\377\033[31mb\000c\n'; printf '%5000s\n' x; exit 1"#, "", "exit");
+    let ended = ends(r"printf 'a\377\033[31mb\000c\n'; printf '%5000s\n' x; exit 1", "", "exit");
     let tail = ended.text("log_tail");
     assert!(!tail.contains('\u{1b}') && !tail.contains('\0'), "{tail:?}");
     assert!(tail.len() <= 4096 && tail.ends_with("…\n"), "{tail:?}");

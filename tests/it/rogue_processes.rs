@@ -66,13 +66,13 @@ fn a_tree_that_spins_is_ended_by_its_cpu_limit() {
 #[test]
 fn a_fork_bomb_stays_within_its_limit_and_is_ended() {
     let bomb = python("import os\nwhile 1:\n try: os.fork()\n except OSError: pass");
-    let site = site(&bomb, "timeout = \"2s\"\nlimits.processes = 100").as_nobody().create();
+    let site = site(&bomb, "timeout = \"2s\"\nlimits.processes = 100").by_nobody().create();
     ends_at(site, "timeout");
 }
 
 #[test]
 fn a_fork_bomb_that_ignores_sigterm_is_ended() {
     let bomb = "import os,signal\nsignal.signal(15, signal.SIG_IGN)\nwhile 1:\n try: os.fork()\n except OSError: pass";
-    let site = site(&python(bomb), "timeout = \"2s\"\nlimits.processes = 100").as_nobody().create();
+    let site = site(&python(bomb), "timeout = \"2s\"\nlimits.processes = 100").by_nobody().create();
     ends_at(site, "timeout");
 }

@@ -61,7 +61,7 @@ fn one_that_changes_modes_to_000() {
         ("mkdir -p a/b; echo x >\"$1\"; chmod 000 a/b a \"$1\" .", "no_output"),
         ("mkdir -p a/b; echo x >\"$1\"; chmod 000 a/b a", "ok"),
     ] {
-        ends_at(site(script, "").as_nobody().create(), result);
+        ends_at(site(script, "").by_nobody().create(), result);
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 use tempfile::TempDir;
 
 /// Longer than anything takes on a busy machine; a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const HEAD: &str = r#"
 state_dir = "s"
@@ -51,6 +51,28 @@ impl Site {
         site.exporter(r#"printf "%s\n" "$2" >"$1""#)
     }
 
+    /// A site with the configuration and the programs of an example in `docs/examples`. Where it says `/srv`, there is
+    /// `srv` beside the configuration, and the ready exporters are those of this repository.
+    pub fn example(name: &str) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let example = root.join("docs/examples").join(name);
+        let text = fs::read_to_string(example.join("pressroom.toml")).expect("the example");
+        let mut site = Self::new();
+        std::os::unix::fs::symlink(example.join("bin"), site.path("bin")).expect("a link");
+        site.exporter = String::new();
+        let text = text.replace("state_dir = \"/var/lib/pressroom\"", "");
+        let text = text.replace("/usr/local/libexec/pressroom", root.join("bin").to_str().expect("UTF-8"));
+        let srv = site.path("srv").display().to_string();
+        site.more(&text.replace("/srv", &srv))
+    }
+
+    /// Changes the configuration as it is written.
+    pub fn replacing(self, from: &str, to: &str) -> Self {
+        assert!(self.more.contains(from), "no {from:?} in the configuration");
+        let more = self.more.replace(from, to);
+        self.more(&more)
+    }
+
     /// Another script for the exporter `epub`.
     pub fn exporter(self, script: &str) -> Self {
         self.exporter_with(script, "")
@@ -83,7 +105,7 @@ impl Site {
 
     /// Everything runs as a user of its own that has no rights; for a root to whom most limits do not apply. A user
     /// who is not root stays as it is.
-    pub fn as_nobody(mut self) -> Self {
+    pub fn by_nobody(mut self) -> Self {
         static USERS: AtomicU32 = AtomicU32::new(54_400);
         if nix::unistd::geteuid().is_root() {
             let user = USERS.fetch_add(1, Ordering::Relaxed);

@@ -158,7 +158,7 @@ fn position_and_expected_time_count_the_source_too() {
 
 #[test]
 fn a_source_whose_queue_is_full_is_refused_and_nothing_is_queued() {
-    let site = site(EPUB).more(&format!("[queue.default]\nmax_queued = 1\n{}", DERIVED_PLAIN));
+    let site = site(EPUB).more(&format!("[queue.default]\nmax_queued = 1\n{DERIVED_PLAIN}"));
     site.ask("other").exits(75);
     request(&site, "pdf title=Emma").exits(69).says("unavailable");
     assert_eq!(site.count("SELECT count(*) FROM job"), 1);
@@ -186,4 +186,17 @@ fn a_source_that_is_lost_again_is_made_although_the_queue_is_full() {
         site.cached("pdf/Emma.pdf").exists()
     });
     assert_eq!(attempts(&site, "pdf"), 1);
+}
+
+#[test]
+fn the_dry_run_says_which_source_would_be_made_first() {
+    let site = site(EPUB);
+    set_mode(&site, "paper", "paused");
+    request(&site, "pdf title=Emma").exits(75);
+    run_all(&site);
+    std::fs::remove_file(site.cached("epub/Emma.epub")).unwrap();
+    set_mode(&site, "paper", "open");
+    let dry = site.run(&["tick", "--dry-run", "--allow-root"]);
+    dry.exits(0).says("(pdf/Emma.pdf): epub/Emma.epub is made first");
+    assert_eq!(site.count("SELECT count(*) FROM job"), 1);
 }

@@ -6,8 +6,9 @@ use crate::site::Site;
 
 /// Leaders' sessions as they are written in the locks that still lie in `work/`.
 fn sessions(site: &Site) -> Vec<String> {
-    let notes = site.names("s/work").into_iter().filter(|name| name.ends_with(".lock"));
-    let texts = notes.filter_map(|name| fs::read_to_string(site.path("s/work").join(name)).ok());
+    let names = site.names("s/work");
+    let notes = names.iter().filter_map(|name| name.strip_suffix(".lock"));
+    let texts = notes.filter_map(|id| fs::read_to_string(site.path("s/work").join(format!("{id}.lock"))).ok());
     texts.filter_map(|text| Some(text.lines().find_map(|line| line.strip_prefix("session "))?.to_owned())).collect()
 }
 

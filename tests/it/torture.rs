@@ -43,8 +43,6 @@ printf ' and half\n' >>"$1""#;
 const SETTINGS: &str = "timeout = \"300ms\"\nkill_after = \"100ms\"\nmax_attempts = 4\nretry_delay = \"20ms\"\n\
     escalate = 1.0\nttl = \"1h\"\nfailure_ttl = \"1h\"\nbreaker = { failures = 1000, pause = \"1s\" }";
 
-const TITLES: u64 = 400;
-
 /// Numbers that look random; the same ones for the same seed.
 struct Dice(u64);
 
@@ -100,13 +98,13 @@ impl Torture<'_> {
         }
     }
 
-    fn ask(&self, mut dice: Dice) {
+    fn ask(&self, mut dice: Dice, titles: u64) {
         while self.goes_on() {
-            let title = format!("title=book{}", dice.roll(TITLES));
+            let title = format!("title=book{}", dice.roll(titles));
             let done = self.site.run(&["request", "epub", &title]);
             let code = done.output.status.code();
             assert!([0, 75, 70].map(Some).contains(&code), "{code:?} {}{}", done.out(), done.err());
-            thread::sleep(Duration::from_millis(dice.roll(60)));
+            thread::sleep(Duration::from_millis(dice.roll(200)));
         }
     }
 
@@ -125,11 +123,12 @@ fn tick(site: &Site, words: &[&str]) -> std::process::Command {
 }
 
 fn torture(site: &Site, time: Duration, seed: u64) -> usize {
+    let titles = 60 + 2 * time.as_secs();
     let torture = Torture { site, over: AtomicBool::new(false), kills: AtomicUsize::new(0) };
     thread::scope(|scope| {
         scope.spawn(|| torture.kill(Dice(seed)));
-        scope.spawn(|| torture.ask(Dice(seed + 1)));
-        scope.spawn(|| torture.ask(Dice(seed + 2)));
+        scope.spawn(|| torture.ask(Dice(seed + 1), titles));
+        scope.spawn(|| torture.ask(Dice(seed + 2), titles));
         scope.spawn(|| torture.tick(&["--for", "3s"]));
         scope.spawn(|| torture.tick(&[]));
         let end = Instant::now() + time;

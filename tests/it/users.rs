@@ -3,7 +3,7 @@
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -49,7 +49,7 @@ pub fn shared_site(script: &str) -> (Site, PathBuf) {
 
 /// Runs the program as somebody, with an umask.
 #[track_caller]
-fn become_and_run(site: &Site, program: &PathBuf, user: &str, umask: &str, words: &str) -> Done {
+fn become_and_run(site: &Site, program: &Path, user: &str, umask: &str, words: &str) -> Done {
     let line = format!("umask {umask}; exec {} {words}", program.display());
     let mut command = Command::new("setpriv");
     command.args(["--reuid", user, "--regid", user, "--init-groups", "sh", "-c", &line]);

@@ -7,26 +7,32 @@ use rusqlite::{Connection, params};
 
 use crate::{process::time, site::Site};
 
+/// The jobs were queued one after the other in the last half hour.
+const JOB: [(&str, &str); 5] = [
+    ("filename", "'book/q' || n || '.bin'"),
+    ("params", "json_object('title', 'q' || n)"),
+    ("rank", "rank - (count - n) * 1800 / count / 600"),
+    ("submitted", "submitted - (count - n) * 1800000 / count"),
+    ("queued_since", "queued_since - (count - n) * 1800000 / count"),
+];
+
+/// The attempts ended one after the other in the last thirty days.
+const ATTEMPT: [(&str, &str); 5] = [
+    ("id", "printf('%026d', n)"),
+    ("job", "n + 10"),
+    ("filename", "'book/h' || n || '.bin'"),
+    ("started", "started - (count - n) * 2592000000 / count"),
+    ("ended", "ended - (count - n) * 2592000000 / count"),
+];
+
 /// Copies a job that was queued and an attempt that has ended, so that whatever columns there are, they fit.
 pub fn fill(site: &Site, count: u32) -> Result<()> {
     site.queue("template")?;
     let conn = site.database()?;
     // A crash in here costs nobody anything.
     conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN")?;
-    copy(
-        &conn,
-        "job",
-        "id",
-        &[("filename", "'book/q' || n || '.bin'"), ("params", "json_object('title', 'q' || n)")],
-        count,
-    )?;
-    copy(
-        &conn,
-        "attempt",
-        "",
-        &[("id", "printf('%026d', n)"), ("job", "n + 10"), ("filename", "'book/h' || n || '.bin'")],
-        count,
-    )?;
+    copy(&conn, "job", "id", &JOB, count)?;
+    copy(&conn, "attempt", "", &ATTEMPT, count)?;
     conn.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")?;
     time(&mut site.command(&["status"]), &[0, 1, 2]).map(drop)
 }
@@ -43,7 +49,7 @@ fn copy(conn: &Connection, table: &str, left_out: &str, changed: &[(&str, &str)]
         let _ = write!(from, "{comma}{value}");
     }
     let sql = format!(
-        "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?),
+        "WITH RECURSIVE number (n, count) AS (SELECT 1, ?1 UNION ALL SELECT n + 1, count FROM number WHERE n < ?1),
               one AS MATERIALIZED (SELECT * FROM {table} ORDER BY rowid DESC LIMIT 1)
          INSERT INTO {table} ({into}) SELECT {from} FROM number, one"
     );

@@ -37,7 +37,7 @@ impl At {
         Ok(Self { program: find("at")?, script, held: Cell::new(false), before: RefCell::default(), _daemon: daemon })
     }
 
-    fn later(&self) -> Result<BTreeSet<String>> {
+    fn later() -> Result<BTreeSet<String>> {
         let output = bare("atq").args(["-q", "z"]).stdout(std::process::Stdio::piped()).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         Ok(text.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect())
@@ -72,13 +72,13 @@ impl Peer for At {
 
     fn hold(&self) -> Result<()> {
         self.held.set(true);
-        self.before.replace(self.later()?);
+        self.before.replace(Self::later()?);
         Ok(())
     }
 
     fn release(&self) -> Result<()> {
         self.held.set(false);
-        let ours: Vec<String> = self.later()?.difference(&self.before.borrow()).cloned().collect();
+        let ours: Vec<String> = Self::later()?.difference(&self.before.borrow()).cloned().collect();
         for some in ours.chunks(500) {
             time(bare("atrm").args(some), &[0]).context("cannot take the jobs back")?;
         }

@@ -16,7 +16,7 @@ pub use admit::{breaker_of, disk_is_low, full as admit_queue};
 pub use ask::{Ask, pair};
 pub use chain::{Placed, enqueue, source_of};
 pub use pipeline::{answer, ready};
-pub use renew::{SourceState, renew_source};
+pub use renew::{SourceState, missing_source, renew_source};
 pub use wait::until_settled;
 
 use super::world::World;

@@ -1,5 +1,7 @@
 //! File first, row second, one new row third. Polls are plain reads; whoever has to write looks at both again (invariant 1).
 
+use anyhow::Context;
+
 use super::{Ask, admit, chain, estimate, patience};
 use crate::{
     cache::Cached,
@@ -187,7 +189,6 @@ fn look(world: &World, ask: &Ask) -> anyhow::Result<Option<Cached>> {
     if ask.exporter.is_task() {
         return Ok(None);
     }
-    use anyhow::Context;
     world.cache.look(&ask.filename).with_context(|| format!("cannot look at {}", ask.filename))
 }
 

@@ -49,7 +49,7 @@ pub fn renew_source(world: &World, tx: &Tx, ask: &Ask, job: &Job, now: Stamp) ->
 
 /// When the source's making began, if its file may be used: it is fresh, or was made since the job could have been
 /// started (one that waits for a seat longer than the ttl must not have its source made again and again).
-pub fn usable(world: &World, view: &View, source: &Ask, job: &Job, now: Stamp) -> anyhow::Result<Option<Stamp>> {
+fn usable(world: &World, view: &View, source: &Ask, job: &Job, now: Stamp) -> anyhow::Result<Option<Stamp>> {
     let Some(cached) = world.cache.look(&source.filename)? else { return Ok(None) };
     let fresh = freshness(cached.made, now, source.exporter.ttl, source.exporter.stale) == Freshness::Fresh;
     if !fresh && cached.made < job.submitted.max(job.run_after) {
@@ -57,4 +57,11 @@ pub fn usable(world: &World, view: &View, source: &Ask, job: &Job, now: Stamp) -
     }
     let began = view.latest_ok(&source.filename)?.map_or(cached.made, |attempt| attempt.counts_from);
     Ok(source.after.is_none_or(|after| began >= after).then_some(began))
+}
+
+/// The source that would have to be made first; for the dry run, which can queue nothing.
+pub fn missing_source(world: &World, view: &View, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<Option<String>> {
+    let Some(source) = source_of(&world.config, ask)? else { return Ok(None) };
+    let source = Ask { after: job.source_after, ..source };
+    Ok(usable(world, view, &source, job, now)?.is_none().then_some(source.filename))
 }

@@ -95,7 +95,7 @@ impl Run<'_> {
         let took = clock::since_boot().saturating_sub(self.begun);
         let mut record = Record::bare(Outcome::Spawn, Stamp::now(), took);
         record.detail = Some(sentence.to_owned());
-        record.log_tail = sentence.to_owned();
+        sentence.clone_into(&mut record.log_tail);
         finish::patiently(self.world, store, |tx| Ended::new(self.claim, &record).close(tx, &self.world.config))
             .map(drop)
     }

@@ -98,7 +98,7 @@ fn take(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Option<
 }
 
 /// The row, checked against the configuration as it is now.
-fn fit<'a>(world: &'a World, job: &Job) -> Result<Ask<'a>, String> {
+pub(super) fn fit<'a>(world: &'a World, job: &Job) -> Result<Ask<'a>, String> {
     let gone = || format!("there is no exporter {} any more", job.exporter);
     let exporter = world.config.exporters.get(&job.exporter).ok_or_else(gone)?;
     let values = Values::from_json(exporter, &job.params)?;

@@ -1,8 +1,8 @@
 //! `tick --dry-run`: what a real round would do, in its order. It takes no lock that matters and writes nothing at all.
 
-use super::{Round, expire, prune, reap, rehome, schedule, seats::Seats};
+use super::{Round, claim, expire, prune, reap, rehome, schedule, seats::Seats};
 use crate::{
-    commands::world::World,
+    commands::{request::missing_source, world::World},
     config::{
         command::{self, Places},
         params::Values,
@@ -90,6 +90,11 @@ fn rehomed(round: &Round) -> anyhow::Result<()> {
 fn claimed(round: &Round, dead: &[Job], mut skip: Vec<i64>) -> anyhow::Result<()> {
     let mut seats = Seats::count_without(round, dead)?;
     while let Some(job) = round.store.view().next_ready(round.now, &seats.queues(), &seats.held_back, &skip)? {
+        if let Some(source) = first(round, &job)? {
+            println!("wait {}: {source} is made first", name(&job));
+            skip.push(job.id);
+            continue;
+        }
         let again = if job.attempts > 0 { format!("retry {}", job.attempts + 1) } else { "claim".to_owned() };
         println!("{again} {}: {}", name(&job), command_line(round, &job));
         seats.take(&job);
@@ -99,6 +104,12 @@ fn claimed(round: &Round, dead: &[Job], mut skip: Vec<i64>) -> anyhow::Result<()
         println!("hold {reason}");
     }
     without_a_seat(round, &seats, &skip)
+}
+
+/// The source that a round would have made first.
+fn first(round: &Round, job: &Job) -> anyhow::Result<Option<String>> {
+    let Ok(ask) = claim::fit(round.world, job) else { return Ok(None) };
+    missing_source(round.world, &round.store.view(), &ask, job, round.now)
 }
 
 /// Queues whose last seat was taken just now, while others wait in them.

@@ -117,7 +117,7 @@ impl<'a> Round<'a> {
             self.step("sweep", sweep::all);
             self.step("rehome", rehome::jobs);
         }
-        self.step("schedule", schedule::due);
+        schedule::due(self);
         point::at("tick-before-claim");
         self.step("claim", claim::fill_seats);
         self.step("report", report::failures);

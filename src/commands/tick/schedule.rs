@@ -15,13 +15,12 @@ use crate::{
 };
 
 /// Queues every schedule that is due. One that cannot be queued is reported and does not stop the rest.
-pub fn due(round: &mut Round) -> anyhow::Result<()> {
+pub fn due(round: &mut Round) {
     for schedule in round.world.config.schedules.values() {
         if let Err(error) = one(round, schedule) {
             round.problem(format!("schedule {}: {error:#}", schedule.name));
         }
     }
-    Ok(())
 }
 
 /// When a schedule is due next: at once if it never was. No further ahead than its interval, which may have been

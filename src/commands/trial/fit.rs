@@ -16,8 +16,8 @@ pub fn size(used: u64) -> String {
 
 /// A duration of whole seconds, at least ten.
 pub fn time(used: Duration) -> Duration {
-    let seconds = (used * TIME_ROOM).as_secs_f64().ceil().max(10.0);
-    Duration::from_secs(nice(seconds as u64))
+    let whole = u64::try_from((used * TIME_ROOM).as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+    Duration::from_secs(nice(whole.max(10)))
 }
 
 /// Up to the next number with at most two digits that count, in steps of five.

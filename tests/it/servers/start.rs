@@ -3,13 +3,16 @@
 use std::{
     fs,
     net::{TcpListener, TcpStream},
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
 use nix::{
-    sys::signal::{Signal, kill},
+    sys::{
+        signal::{Signal, kill, killpg},
+        wait::{Id, WaitPidFlag, waitid},
+    },
     unistd::{Pid, geteuid},
 };
 
@@ -47,6 +50,10 @@ Bad) echo "there is no such book" >"$PRESSROOM_MESSAGE"; exit 65 ;;
 esac"#;
 
 const MORE: &str = r#"
+[exporter.drawing]
+web = true
+command = ["/bin/sh", "-c", "echo '<svg/>' >$1", "sh", "{output}"]
+filename = "drawing.svg"
 [exporter.secret]
 command = ["true"]
 filename = "x.txt"
@@ -200,7 +207,8 @@ impl Server {
     fn spawn(&mut self, mut command: Command) {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.site.path("web/error.log")).unwrap();
         command.current_dir(self.site.dir()).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        self.children.push(command.spawn().unwrap());
+        // A group of its own, since fcgiwrap leaves its helpers behind when it is told to end.
+        self.children.push(command.process_group(0).spawn().unwrap());
     }
 
     /// What the server and the program behind it have complained about: all but the server's coming and going.
@@ -216,10 +224,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        for child in &self.children {
-            let _ = kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM);
-        }
         for child in &mut self.children {
+            let leader = Pid::from_raw(i32::try_from(child.id()).unwrap());
+            let _ = kill(leader, Signal::SIGTERM);
+            // Seen to have ended but not yet reaped, it still keeps the group's number from passing to others.
+            let _ = waitid(Id::Pid(leader), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+            let _ = killpg(leader, Signal::SIGKILL);
             let _ = child.wait();
         }
         if std::thread::panicking() {

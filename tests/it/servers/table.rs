@@ -59,6 +59,7 @@ pub fn every_answer_arrives(server: &Server) {
     assert_eq!(queued.json()["position"], 1);
     server.site.tick().exits(0);
     ready(server, &url);
+    sandboxed(server);
     failing(server);
     refused(server);
     curl(&format!("{url}&refresh=1"), &[]).is(303).is_passing();
@@ -108,6 +109,15 @@ fn conditions_and_ranges(server: &Server, url: &str, file: &Reply) {
     let ours = format!("If-Range: {}", file.header("etag"));
     curl(url, &["-r", "1-2", "-H", &ours]).is(206);
     assert_eq!(curl(url, &["-r", "1-2", "-H", "If-Range: \"other\""]).is(200).text(), "Emma\n");
+}
+
+/// A header that only some files have.
+fn sandboxed(server: &Server) {
+    curl(&server.url("/drawing"), &[]).is(202);
+    server.site.tick().exits(0);
+    let drawing = curl(&server.url("/drawing"), &[]);
+    drawing.is(200).has("content-type", "image/svg+xml").has("content-security-policy", "sandbox");
+    assert_eq!(drawing.text(), "<svg/>\n");
 }
 
 fn failing(server: &Server) {

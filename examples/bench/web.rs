@@ -1,5 +1,0 @@
-//! placeholder
-use crate::{group::Group, setup::Setup};
-pub fn measure(_: &Setup) -> anyhow::Result<Vec<Group>> {
-    Ok(Vec::new())
-}
