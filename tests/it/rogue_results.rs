@@ -7,7 +7,7 @@ fn is_no_output(script: &str, why: &str) {
     let ended = ends(script, "", "no_output");
     assert!(ended.text("detail").contains(why), "{}", ended.text("detail"));
     assert_eq!(ended.number("exit_code"), 0);
-    ended.is_answered("failed_unknown the export failed\n");
+    ended.is_answered("failed_unknown no usable file was made\n");
     assert!(!ended.site.names("s/cache/epub").contains(&"rogue.epub".to_owned()));
 }
 
