@@ -23,8 +23,8 @@ BINARY ?= $(TARGET_DIR)/$(TARGET)/release/pressroom
 COMPLETIONS ?= $(TARGET_DIR)/completions
 PACKAGES ?= $(TARGET_DIR)
 
-# The CGI program, and what the ready exporters consist of: programs and the two files that they read.
-EXPORTERS = bin/pressroom.cgi bin/export-pandoc bin/export-calibre bin/export-thumbnail
+# The CGI programs, and what the ready exporters consist of: programs and the two files that they read.
+EXPORTERS = $(wildcard bin/*.cgi) bin/export-pandoc bin/export-calibre bin/export-thumbnail
 EXPORTER_PARTS = bin/exporter.sh bin/export-pandoc.lua
 PAGES1 = $(wildcard docs/man/*.1)
 PAGES5 = $(wildcard docs/man/*.5)
@@ -70,7 +70,7 @@ install-files: # of what is built already
 	$(INSTALL) -d "$(bindir)" "$(libexecdir)" "$(mandir)/man1" "$(mandir)/man5" "$(docdir)/examples/prometheus"
 	$(INSTALL) -d "$(bashdir)" "$(zshdir)" "$(fishdir)"
 	$(INSTALL) -m 755 "$(BINARY)" "$(bindir)/pressroom"
-	$(INSTALL) -m 755 $(EXPORTERS) $(wildcard bin/*.cgi) "$(libexecdir)"
+	$(INSTALL) -m 755 $(EXPORTERS) "$(libexecdir)"
 	$(INSTALL) -m 644 $(EXPORTER_PARTS) "$(libexecdir)"
 	$(INSTALL) -m 644 $(PAGES1) "$(mandir)/man1"
 	$(INSTALL) -m 644 $(PAGES5) "$(mandir)/man5"

@@ -8,7 +8,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 cargo build --locked
-cargo test --locked "$@" 2>&1 | tee "$log" || status=$?
+cargo test --locked --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
 
 # A test that cannot run says `SKIPPED: name: reason` and passes.
 printf '\n'

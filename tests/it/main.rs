@@ -78,6 +78,7 @@ mod timeouts;
 mod together;
 mod torture;
 mod trial;
+mod units;
 mod upgrade;
 mod users;
 mod waiting;

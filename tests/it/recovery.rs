@@ -105,8 +105,8 @@ fn a_run_and_its_tick_killed_together_are_recovered_from() {
 fn after_a_reboot_nobody_is_killed_for_a_number_in_the_note() {
     let site = held(LATER);
     let stranger = Beside::start(Command::new("sleep").arg("1000").stdin(Stdio::null()));
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", stranger.id())).unwrap();
-    let start = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().to_owned();
+    let about = std::fs::read_to_string(format!("/proc/{}/stat", stranger.id())).unwrap();
+    let start = about.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().to_owned();
     let lock = crate::running::lock(&site);
     kill_run(&site);
     for key in ["run", "leader"] {

@@ -11,6 +11,8 @@ use std::{
 
 use tempfile::TempDir;
 
+use crate::outside::skipped;
+
 const NAME: &str = "a_package_is_installed_used_upgraded_and_purged";
 /// Seconds. On a slow day debootstrap needs four minutes.
 const MAKING: &str = "600";
@@ -22,7 +24,7 @@ const NEW: &str = "0.1.1";
 fn a_package_is_installed_used_upgraded_and_purged() {
     let world = match pristine().and_then(|root| completions().map(|written| (root, written))) {
         Ok(world) => world,
-        Err(reason) => return eprintln!("SKIPPED: {NAME}: {reason}"),
+        Err(reason) => return skipped(NAME, &reason),
     };
     let (root, written) = world;
     let copy = TempDir::new_in(target()).unwrap();
@@ -93,8 +95,8 @@ fn packages(completions: &Path, into: &Path) {
     let stripped = Command::new("strip").arg("-o").arg(&program).arg(env!("CARGO_BIN_EXE_pressroom")).status();
     assert!(stripped.unwrap().success());
     for (version, name) in [(OLD, "old.deb"), (NEW, "new.deb")] {
-        let mut make = Command::new(source.join("packaging/deb.sh"));
-        let made = make
+        let mut packer = Command::new(source.join("packaging/deb.sh"));
+        let made = packer
             .arg(&program)
             .arg(into)
             .arg(version)

@@ -1,0 +1,40 @@
+//! The systemd units, as far as they can be judged without systemd running.
+
+use std::{fs, path::Path, process::Command};
+
+use tempfile::TempDir;
+
+use crate::{outside::has, site::Done};
+
+/// `systemd-analyze security` goes from 0 to 100; ordinary services are at 96.
+const EXPOSURE: &str = "40";
+
+/// Copies that name the program which was built for the tests, and no manual pages, which are not installed.
+fn laid(into: &Path) -> [std::path::PathBuf; 2] {
+    ["pressroom.service", "pressroom.timer"].map(|name| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/systemd").join(name);
+        let text = fs::read_to_string(source).unwrap().replace("/usr/bin/pressroom", env!("CARGO_BIN_EXE_pressroom"));
+        let text: Vec<_> = text.lines().filter(|line| !line.starts_with("Documentation=")).collect();
+        let path = into.join(name);
+        fs::write(&path, text.join("\n")).unwrap();
+        path
+    })
+}
+
+#[test]
+fn systemd_understands_the_units_and_finds_the_service_hardened() {
+    if !has("systemd_understands_the_units_and_finds_the_service_hardened", "systemd-analyze") {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let units = laid(dir.path());
+    let analyze = |words: &[&str]| Done::of(Command::new("systemd-analyze").args(words).args(&units));
+    analyze(&["verify"]).exits(0).stdout("").stderr("");
+    let mut security = Command::new("systemd-analyze");
+    security.args(["security", "--offline=true", "--no-pager", "--threshold", EXPOSURE]).arg(&units[0]);
+    Done::of(&mut security).exits(0);
+    // The runs outlive the tick, and their directories hand their group on.
+    let service = fs::read_to_string(&units[0]).unwrap();
+    assert!(service.contains("\nKillMode=process\n"));
+    assert!(!service.lines().any(|line| line.starts_with("RestrictSUIDSGID") || line.starts_with("PrivateTmp")));
+}
