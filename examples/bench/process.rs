@@ -1,6 +1,7 @@
 //! Running a program and taking its time.
 
 use std::{
+    os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
@@ -46,22 +47,34 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
 }
 
 /// A process that stays beside the measurement; it is asked to end when this is dropped.
-pub struct Beside(Child);
+pub struct Beside {
+    child: Child,
+    /// Its children are asked as well.
+    family: bool,
+}
 
 impl Beside {
     pub fn start(command: &mut Command) -> Result<Self> {
         let child = command.spawn().with_context(|| format!("cannot start {}", command.get_program().display()))?;
-        Ok(Self(child))
+        Ok(Self { child, family: false })
+    }
+
+    /// One that forgets its children when it ends.
+    pub fn start_family(command: &mut Command) -> Result<Self> {
+        let mut beside = Self::start(command.process_group(0))?;
+        beside.family = true;
+        Ok(beside)
     }
 
     pub fn pid(&self) -> i32 {
-        i32::try_from(self.0.id()).expect("a pid is positive")
+        i32::try_from(self.child.id()).expect("a pid is positive")
     }
 }
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        let _ = kill(Pid::from_raw(self.pid()), Signal::SIGTERM);
-        let _ = self.0.wait();
+        let whom = if self.family { -self.pid() } else { self.pid() };
+        let _ = kill(Pid::from_raw(whom), Signal::SIGTERM);
+        let _ = self.child.wait();
     }
 }

@@ -103,7 +103,7 @@ fn fcgiwrap(web: &Path) -> Result<Beside> {
     let socket = web.join("fcgiwrap.socket");
     let mut command = as_web_user(&find("fcgiwrap")?);
     command.args(["-c", "4", "-s"]).arg(format!("unix:{}", socket.display()));
-    let process = Beside::start(&mut command)?;
+    let process = Beside::start_family(&mut command)?;
     wait_until("fcgiwrap listens", || socket.exists())?;
     Ok(process)
 }
