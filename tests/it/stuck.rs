@@ -5,9 +5,9 @@ use std::process::Command;
 use nix::unistd::geteuid;
 
 use crate::{
-    running::{HELD, kill_run, note, results, start},
+    running::{HELD, go, kill_run, note, results, start},
     site::Site,
-    together::Beside,
+    together::{Beside, wait_for_runs},
 };
 
 fn start_of(pid: u32) -> String {
@@ -44,4 +44,7 @@ fn what_cannot_be_killed_keeps_its_slot_and_each_round_says_why() {
     site.brief_tick().exits(0).stderr("");
     assert_eq!(site.text("SELECT result FROM attempt WHERE filename = 'epub/Emma.epub'"), "lost");
     site.ask("Nana").exits(75).says("started");
+    go(&site);
+    wait_for_runs(&site);
+    site.ask("Nana").exits(0);
 }
