@@ -39,7 +39,7 @@ fn full() -> Site {
 #[track_caller]
 fn uses_little(site: &Site) {
     let tick = Paused::at(site, "tick-before-mark", &TICK);
-    let used = peak(tick.id());
+    let used = peak(tick.pid());
     assert!(used < MOST, "a round took {used} KiB");
     tick.go_on().exits(0).stdout("").stderr("");
     for file in ["gate-tick-before-mark", "gate-tick-before-mark.reached"] {
