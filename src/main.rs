@@ -22,7 +22,13 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(|info| eprintln!("pressroom: this is a fault in pressroom: {info}")));
+    std::panic::set_hook(Box::new(|info| match info.payload_as_str() {
+        // A full disk or a closed pipe behind stdout is nobody's fault here.
+        Some(text) if text.starts_with("failed printing to stdout") => {
+            eprintln!("pressroom: cannot write the answer: {text}");
+        }
+        _ => eprintln!("pressroom: this is a fault in pressroom: {info}"),
+    }));
     let Ok(result) = std::panic::catch_unwind(start) else {
         return Exit::Io.into();
     };

@@ -114,7 +114,7 @@ pub struct TickArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Stay so long and start jobs as soon as they are asked for
-    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration, conflicts_with = "dry_run")]
+    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub linger: Option<Duration>,
     /// Stay until the runs that this tick launched have ended
     #[arg(long)]

@@ -17,7 +17,7 @@ pub fn answer(error: &clap::Error) -> Result<(), Failure> {
     }
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if wants_json(&words) {
-        super::request::say::json(&Answer::because(State::Unknown, sentence(error)));
+        super::request::say::json(&Answer::because(State::Unknown, sentence(error)))?;
     } else {
         let _ = error.print();
     }

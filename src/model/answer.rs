@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::clock::Stamp;
 
-/// The states of design section 9 that an answer can have.
+/// The states that an answer can have; docs/states.md tells what each means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Ready,

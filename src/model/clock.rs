@@ -1,4 +1,4 @@
-//! The wall clock for people and the monotonic clock for limits (design, invariant 11).
+//! The wall clock for people and the monotonic clock for limits (invariant 11).
 //!
 //! In debug builds, which the tests use, the file named by `PRESSROOM_TEST_CLOCK` holds a number of seconds
 //! that the wall clock is ahead; a release build does not look.

@@ -36,7 +36,7 @@ impl Site {
         let owners = Owners::resolve(user, group, existing.map(|about| (about.uid(), about.gid())))?;
         let mut maker = Maker { owners, done: Vec::new() };
         maker.state_dir(&site)?;
-        for item in layout::items(&site, config) {
+        for item in layout::items(&site, config).into_iter().chain(layout::shelves(&site, config)) {
             maker.item(&item)?;
         }
         for item in layout::companions(config) {

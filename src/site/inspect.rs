@@ -34,7 +34,7 @@ impl Site {
             problems.push(wrong_mode(&self.state_dir, top.mode() & 0o7777, TOP_MODE));
         }
         problems.extend(membership(Uid::from_raw(top.uid()), Gid::from_raw(top.gid())));
-        let items = layout::items(self, config);
+        let items = [layout::items(self, config), layout::shelves(self, config)].concat();
         problems.extend(items.iter().flat_map(|item| item_problems(item, (top.uid(), top.gid()))));
         problems
     }

@@ -39,6 +39,13 @@ pub(super) fn items(site: &Site, config: &Config) -> Vec<Item> {
     ]
 }
 
+/// The directories of exporters in the cache, as far as there are any: runs make them, and must be able to publish there.
+pub(super) fn shelves(site: &Site, config: &Config) -> Vec<Item> {
+    let there =
+        config.exporters.keys().map(|name| site.cache().join(name)).filter(|path| path.symlink_metadata().is_ok());
+    there.map(|path| Item { path, kind: Kind::Directory, mode: 0o2750, shared: false }).collect()
+}
+
 /// What `SQLite` keeps beside the database; it may be absent.
 pub(super) fn companions(config: &Config) -> Vec<Item> {
     let beside = |ending: &str| {

@@ -44,11 +44,17 @@ impl Store {
         }
         conn.pragma_update(None, "journal_mode", "wal")?;
         let transaction = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        if recognise(&transaction)? == Found::Empty {
+        let is_new = recognise(&transaction)? == Found::Empty;
+        if is_new {
             transaction.execute_batch(SCHEMA)?;
         }
         transaction.execute(ADOPT, params![machine_id])?;
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        if is_new {
+            // A new database is whole in its own file, should somebody copy or clean only that.
+            conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        }
+        Ok(())
     }
 
     /// Opens a database of ours for reading and writing; one of an earlier version becomes one of this version. Never

@@ -1,4 +1,4 @@
-//! Hundreds of requests at once (design, invariant 1): one row for a name, and no answer but those of section 9.
+//! Hundreds of requests at once (invariant 1): one row for a name, and no answer but those of docs/states.md.
 
 use std::{collections::BTreeSet, fs, process::Command};
 

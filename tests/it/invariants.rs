@@ -1,4 +1,4 @@
-//! What holds whatever else goes wrong: guarded endings, and failures that stay one failure (design, section 5).
+//! What holds whatever else goes wrong: guarded endings, and failures that stay one failure (docs/architecture.md).
 
 use std::fs;
 

@@ -10,6 +10,7 @@ mod archive;
 mod bad_classes;
 mod bad_input;
 mod bad_places;
+mod blackbox;
 mod book_site;
 mod books;
 mod breaker;

@@ -1,4 +1,4 @@
-//! What prune takes and what it leaves: ttl, grace, size, and nothing that is not ours (design, invariants 7 to 9).
+//! What prune takes and what it leaves: ttl, grace, size, and nothing that is not ours (invariants 7 to 9).
 
 use std::{
     fs,

@@ -1,4 +1,6 @@
-//! How an answer is said on stdout, and with which exit code (design section 9).
+//! How an answer is said on stdout, and with which exit code (docs/states.md).
+
+use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
@@ -14,22 +16,31 @@ use crate::{
 /// Prints the answer; its exit code is the result.
 pub fn out(answer: &Answer, format: Format) -> Result<(), Failure> {
     match format {
-        Format::Text => println!("{}", text(answer)),
-        Format::Json => json(answer),
+        Format::Text => line(&text(answer))?,
+        Format::Json => json(answer)?,
     }
     exit(answer.state).map_or(Ok(()), |exit| Err(Failure::code(exit)))
 }
 
 /// One JSON object on stdout.
-pub fn json(answer: &Answer) {
-    println!("{}", Value::Object(object(answer)));
+pub fn json(answer: &Answer) -> Result<(), Failure> {
+    line(&Value::Object(object(answer)).to_string())
+}
+
+/// Standard output is the protocol: an answer that cannot be written was not given.
+fn line(text: &str) -> Result<(), Failure> {
+    let written = writeln!(std::io::stdout(), "{text}");
+    written.map_err(|error| Failure::because(Exit::Io, format!("cannot write the answer: {error}")))
 }
 
 /// With `--format json` an error is an object, too; its sentence goes to stderr all the same.
 pub fn failure(failure: Failure, format: Format) -> Failure {
     if let (Format::Json, Some(error)) = (format, &failure.error) {
         let state = if failure.exit == Exit::Usage { "invalid" } else { "error" };
-        println!("{}", json!({ "state": state, "reason": format!("{error:#}") }));
+        let told = line(&json!({ "state": state, "reason": format!("{error:#}") }).to_string());
+        if let Err(unwritten) = told {
+            return unwritten;
+        }
     }
     failure
 }
@@ -61,7 +72,7 @@ fn text(answer: &Answer) -> String {
     }
 }
 
-/// The fields of design section 9; what is not known is left out.
+/// The fields that callers rely on; what is not known is left out.
 pub fn object(answer: &Answer) -> Map<String, Value> {
     let time = |stamp: Option<Stamp>| stamp.map(Stamp::rfc3339);
     let fields = [

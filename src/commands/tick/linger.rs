@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Rounds until the time is over or a signal says stop. The result: runs that have not ended yet.
 pub fn stay(world: &World, time: Duration) -> Result<Vec<Child>, Failure> {
     let until = since_boot() + time;
-    let bell = Doorbell::open(&world.site)?;
+    let bell = listen(world);
     let Some(_lock) = succeed(world)? else { return Ok(Vec::new()) };
     point::at("linger-took-lock");
     let signals = Stop::hold()?;
@@ -42,6 +42,15 @@ pub fn stay(world: &World, time: Duration) -> Result<Vec<Child>, Failure> {
     let Linger { signals, children, .. } = linger;
     signals.let_go()?;
     Ok(children)
+}
+
+/// Without a doorbell jobs are started later, but they are started: the round at the beginning, and whatever has a time.
+fn listen(world: &World) -> Option<Doorbell> {
+    let told = |error| {
+        let bell = world.site.doorbell();
+        eprintln!("pressroom: cannot listen to {}: {error}; run `pressroom check --create`", bell.display());
+    };
+    Doorbell::open(&world.site).map_err(told).ok()
 }
 
 /// The lock at once, or as the one successor of the tick that holds it.
@@ -57,7 +66,7 @@ fn succeed(world: &World) -> std::io::Result<Option<File>> {
 struct Linger<'a> {
     world: &'a World,
     store: Store,
-    bell: Doorbell,
+    bell: Option<Doorbell>,
     signals: Stop,
     /// Time since boot.
     until: Duration,
@@ -70,7 +79,8 @@ struct Linger<'a> {
 impl Linger<'_> {
     fn rounds(&mut self) -> Result<(), Failure> {
         loop {
-            self.bell.drain()?; // before the round: what rings during it is heard after it
+            // Before the round: what rings during it is heard after it.
+            self.bell.as_ref().map(Doorbell::drain).transpose()?;
             let look_again = self.round();
             if !self.wait(look_again)? {
                 return Ok(());
@@ -129,9 +139,10 @@ impl Linger<'_> {
         // Rounded up: a rest of less than a millisecond must not become a busy loop.
         let ms = i32::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX);
         let read = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let mut fds = [read(self.bell.as_fd()), read(self.signals.as_fd())];
+        let mut fds = vec![read(self.signals.as_fd())];
+        fds.extend(self.bell.as_ref().map(|bell| read(bell.as_fd())));
         match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
-            Ok(_) => Ok(fds[0].any().unwrap_or(false)),
+            Ok(_) => Ok(fds.get(1).and_then(PollFd::any).unwrap_or(false)),
             Err(nix::errno::Errno::EINTR) => Ok(false),
             Err(error) => Err(error),
         }

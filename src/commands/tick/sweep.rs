@@ -2,6 +2,8 @@
 
 use std::{fs::File, time::Duration};
 
+use anyhow::Context;
+
 use super::{Round, reap};
 use crate::{
     model::point,
@@ -12,7 +14,8 @@ use crate::{
 /// Sweeps every attempt on disk that no started row names.
 pub fn all(round: &mut Round) -> anyhow::Result<()> {
     temps(round);
-    for attempt in round.world.site.attempts_on_disk()? {
+    let work = || format!("cannot read {}", round.world.site.work().display());
+    for attempt in round.world.site.attempts_on_disk().with_context(work)? {
         if let Err(error) = one(round, &attempt) {
             round.problem(format!("cannot sweep the work directory of attempt {attempt}: {error:#}"));
         }
