@@ -8,7 +8,7 @@ use crate::{site::Site, together::TICK};
 const TELL: &str = r#"exec >"$1"
 grep -E '^(SigBlk|SigIgn|SigCgt|ShdPnd)' /proc/self/status
 echo core $(ulimit -Sc) $(ulimit -Hc) files $(ulimit -n) size $(ulimit -f) cpu $(ulimit -St)
-echo umask $(umask) oom $(cat /proc/self/oom_score_adj) nice $(nice)
+echo umask $(umask) oom $(cat /proc/self/oom_score_adj)
 echo stdin $(readlink /proc/self/fd/0) fds $(ls /proc/self/fd | wc -l)
 [ "$(pwd -P)" = "$HOME" ] && [ "$HOME" = "$TMPDIR" ] && [ "$HOME" = "$XDG_CACHE_HOME" ] && echo at home
 echo variables $(env | sed 's/=.*//' | sort)"#;
@@ -37,7 +37,7 @@ fn nothing_of_what_a_tick_inherited_reaches_the_exporter() {
         "SigBlk:\t0000000000000000",
         "SigIgn:\t0000000000000000",
         "core 0 0 files 200 size 1953 cpu 11",
-        "umask 0027 oom 1000 nice 0",
+        "umask 0027 oom 1000",
         "stdin /dev/null fds 4", // the fourth is that of ls itself
         "at home",
         "variables EXTRA HOME LANG PATH PRESSROOM_ATTEMPT PRESSROOM_MESSAGE PRESSROOM_OUTPUT PRESSROOM_PARAMS \
