@@ -143,6 +143,8 @@ fn torture(site: &Site, time: Duration, seed: u64) -> usize {
 /// A tick that nobody kills stays until nothing is queued or started.
 fn calm_down(site: &Site) {
     let said = File::options().append(true).create(true).open(site.path("said")).expect("a file");
+    let marked = || site.count("SELECT coalesce(tick_at, 0) FROM meta");
+    let before = marked();
     let stays = Beside::start_into(&mut tick(site, &["--for", "1h"]), said);
     let pending = || site.count("SELECT count(*) FROM job WHERE status < 2");
     let mut last = pending();
@@ -150,6 +152,7 @@ fn calm_down(site: &Site) {
         wait_until("the queue becomes shorter", || pending() < last);
         last = pending();
     }
+    wait_until("it has done a round, so that it hears what it is told", || marked() > before);
     stays.stop().exits(0);
     wait_until("all ends are told and swept", || site.tick().err().is_empty() && site.names("s/work").is_empty());
 }

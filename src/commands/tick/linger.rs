@@ -27,12 +27,11 @@ const FULL: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Rounds until the time is over or a signal says stop. The result: runs that have not ended yet.
-pub fn stay(world: &World, time: Duration) -> Result<Vec<Child>, Failure> {
+pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Vec<Child>, Failure> {
     let until = since_boot() + time;
     let bell = listen(world);
-    let Some(_lock) = succeed(world)? else { return Ok(Vec::new()) };
+    let Some(_lock) = succeed(world, &signals)? else { return Ok(Vec::new()) };
     point::at("linger-took-lock");
-    let signals = Stop::hold()?;
     let store = open_store(world)?;
     let (full_due, pause_until) = (Duration::ZERO, Duration::ZERO);
     let children = Vec::new();
@@ -54,13 +53,16 @@ fn listen(world: &World) -> Option<Doorbell> {
 }
 
 /// The lock at once, or as the one successor of the tick that holds it.
-fn succeed(world: &World) -> std::io::Result<Option<File>> {
+fn succeed(world: &World, signals: &Stop) -> std::io::Result<Option<File>> {
     if let Some(lock) = world.site.take_tick()? {
         return Ok(Some(lock));
     }
     let Some(_next) = world.site.take_next()? else { return Ok(None) };
     point::at("linger-waits");
-    world.site.wait_for_tick().map(Some)
+    signals.let_through()?; // who only waits may be ended at once
+    let lock = world.site.wait_for_tick()?;
+    signals.hold_back()?;
+    Ok(Some(lock))
 }
 
 struct Linger<'a> {

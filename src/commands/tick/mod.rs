@@ -45,9 +45,10 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
     if args.dry_run {
         return dry::run(&world);
     }
+    let signals = signals::Stop::hold()?;
     let children = match args.linger {
-        Some(time) => linger::stay(&world, time)?,
-        None => once(&world)?,
+        Some(time) => linger::stay(&world, time, signals)?,
+        None => once(&world, signals)?,
     };
     if args.wait {
         launch::wait_for(children);
@@ -56,10 +57,9 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
 }
 
 /// A plain tick: if another one is at work, there is nothing to do.
-fn once(world: &World) -> Result<Vec<Child>, Failure> {
+fn once(world: &World, signals: signals::Stop) -> Result<Vec<Child>, Failure> {
     let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
     let Some(_lock) = lock else { return Ok(Vec::new()) };
-    let signals = signals::Stop::hold()?;
     let mut store = open_store(world)?;
     let mut round = Round::new(world, &mut store);
     round.go();

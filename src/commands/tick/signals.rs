@@ -28,6 +28,16 @@ impl Stop {
         Ok(Self { held, fd })
     }
 
+    /// For a while a signal acts at once.
+    pub fn let_through(&self) -> nix::Result<()> {
+        self.held.thread_unblock()
+    }
+
+    /// Ends what `let_through` began.
+    pub fn hold_back(&self) -> nix::Result<()> {
+        self.held.thread_block()
+    }
+
     /// What has come since the last look.
     pub fn came(&self) -> nix::Result<Came> {
         let mut came = Came::default();
@@ -43,6 +53,7 @@ impl Stop {
 
     /// From here on a signal acts at once again.
     pub fn let_go(self) -> nix::Result<()> {
+        self.came()?; // heard: the round is over, and so are we
         drop(self.fd);
         self.held.thread_unblock()
     }
