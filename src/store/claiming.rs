@@ -57,7 +57,8 @@ impl Tx<'_> {
     }
 }
 
-fn claimed(job: Job, attempt: &str, limits: &Limits, now: Stamp) -> Claim {
+/// What the run of a started job is told.
+pub(super) fn claimed(job: Job, attempt: &str, limits: &Limits, now: Stamp) -> Claim {
     Claim {
         job: job.id,
         attempt: attempt.to_owned(),

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::{Result, View, rows};
+use super::{Result, View, claiming, rows};
 use crate::model::{attempt::Claim, job::Job, limits::Limits, status::Status};
 
 pub(super) const JOB: &str = "SELECT * FROM job WHERE filename = ?";
@@ -48,20 +48,7 @@ impl View<'_> {
     pub fn claim_of(&self, attempt: &str) -> Result<Option<Claim>> {
         let job = self.job_by_attempt(attempt)?.filter(|job| job.status == Status::Started);
         let Some((job, attempt)) = job.zip(self.attempt(attempt)?) else { return Ok(None) };
-        Ok(Some(Claim {
-            job: job.id,
-            attempt: attempt.id,
-            filename: job.filename,
-            exporter: job.exporter,
-            params: job.params,
-            queue: job.queue,
-            number: job.attempts,
-            submitted: job.submitted,
-            started: attempt.started,
-            limits: attempt.limits,
-            source: job.source,
-            client: job.client,
-        }))
+        Ok(Some(claiming::claimed(job, &attempt.id, &attempt.limits, attempt.started)))
     }
 
     /// Whether a started job names this attempt.
