@@ -97,13 +97,13 @@ fn started_without_progress_is_a_question_mark() {
 fn failed_unknown_tells_the_exporters_message() {
     let site = Site::new().exporter(r#"echo "no such book" >"$PRESSROOM_MESSAGE"; echo secret >&2; exit 3"#).create();
     site.ask("Emma").exits(75);
-    site.tick().exits(0).stderr("");
+    site.tick().exits(0);
     site.ask("Emma").exits(70).stdout("failed_unknown no such book\n").stderr("");
     let answer = site.run(&JSON).exits(70).json();
     assert_eq!((&answer["state"], &answer["message"]), (&json!("failed_unknown"), &json!("no such book")));
     assert!((1..=301).contains(&answer["retry_after"].as_u64().unwrap()));
     assert!(!answer.to_string().contains("secret"));
-    site.tick().exits(0).warns("job 1 (epub/Emma.epub) failed: exit, exit status 3");
+    site.mailed().exits(0).warns("job 1 (epub/Emma.epub) failed: exit, exit status 3");
     site.tick().exits(0).stderr(""); // it is reported once
 }
 
@@ -115,7 +115,7 @@ fn failed_timeout_is_an_exporter_that_took_too_long() {
     site.tick().exits(0);
     site.ask("Emma").exits(70).stdout("failed_timeout it took too long\n");
     assert_eq!(site.run(&JSON).exits(70).json()["state"], "failed_timeout");
-    site.tick().exits(0).warns("failed: timeout");
+    site.mailed().exits(0).warns("failed: timeout");
 }
 
 #[test]

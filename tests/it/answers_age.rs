@@ -24,8 +24,8 @@ fn a_failure_is_the_answer_for_failure_ttl_and_then_a_request_may_try_again() {
     look(&site).exits(70);
     site.ask("Emma").exits(75).stdout("queued 1\n");
     assert_eq!(site.count("SELECT attempts FROM job"), 0);
-    site.tick().exits(0).stderr("");
-    site.tick().exits(0).warns("failed: exit");
+    site.tick().exits(0);
+    site.mailed().exits(0).warns("failed: exit");
     assert_eq!(site.count("SELECT count(*) FROM attempt WHERE number = 1"), 2, "both are first attempts");
     site.ask("Emma").exits(70);
 }

@@ -150,7 +150,7 @@ fn a_command_that_does_not_exist_is_found_by_check_and_fails_its_jobs() {
     site.tick().exits(0);
     site.run(&["request", "x"]).exits(70).stdout("failed_unknown the export failed\n");
     site.ask("Emma").exits(0);
-    site.tick().exits(0).warns("job 1 (x/x.txt) failed: spawn, no-such-program is not an executable file");
+    site.mailed().exits(0).warns("job 1 (x/x.txt) failed: spawn, no-such-program is not an executable file");
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn what_lies_in_the_place_of_a_file_is_not_served() {
     site.ask("Link").exits(0);
     site.ask("Fifo").exits(0);
     site.ask("Dir").exits(70).stdout("failed_unknown the export failed\n");
-    site.tick().exits(0).warns("epub/Dir.epub) failed: no_output, cannot publish the output: ");
+    site.mailed().exits(0).warns("epub/Dir.epub) failed: no_output, cannot publish the output: ");
     assert!(fs::metadata("/etc/passwd").unwrap().len() > 5, "nothing is written through a link");
     assert_eq!(site.names("s/cache/epub"), ["Dir.epub", "Fifo.epub", "Link.epub"]);
     assert_eq!(site.names("s/work"), [""; 0]);

@@ -81,7 +81,7 @@ fn an_exporter_that_cannot_be_started_is_unavailable_for_a_while() {
     site.run(&["request", "broken", "title=6"]).exits(69).stdout("unavailable this export is failing just now\n");
     site.run(&["request", "broken", "title=1"]).exits(70);
     site.ask("Emma").exits(75); // other exporters go on
-    site.tick().exits(0).warns("failed: spawn, /nowhere/at-all is not an executable file");
+    site.mailed().exits(0).warns("failed: spawn, /nowhere/at-all is not an executable file");
     site.clock(301.0);
     site.run(&["request", "broken", "title=6"]).exits(75);
 }

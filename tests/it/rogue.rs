@@ -4,7 +4,6 @@
 use crate::{
     site::Site,
     strays::{nobody_is_left, strays},
-    together::TICK,
 };
 
 /// How the rogue's only attempt ended.
@@ -35,11 +34,11 @@ pub fn ends(script: &str, settings: &str, result: &str) -> Ended {
 #[track_caller]
 pub fn ends_at(site: Site, result: &str) -> Ended {
     site.ask("rogue").exits(75).stdout("queued 1\n");
-    let tick = site.run(&TICK);
+    let tick = site.tick();
     tick.exits(0).stdout("");
     nobody_is_left(&site); // while the locks still tell the sessions
     let told = if result == "ok" { String::new() } else { format!("job 1 (epub/rogue.epub) failed: {result}") };
-    site.brief_tick().exits(0).warns(&told);
+    site.mailed().exits(0).warns(&told);
     let attempt = site.text("SELECT id FROM attempt");
     let ended = Ended { site, attempt };
     assert_eq!(ended.text("result"), result, "{}\n{}", ended.text("detail"), ended.text("log_tail"));

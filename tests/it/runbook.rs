@@ -60,7 +60,7 @@ fn an_exporter_is_missing() {
     fs::write(site.config(), config.replace("/bin/sh", "/opt/export-book")).unwrap();
     site.ask("Emma");
     site.tick();
-    site.tick().warns("job 1 (epub/Emma.epub) failed: spawn, /opt/export-book");
+    site.mailed().warns("job 1 (epub/Emma.epub) failed: spawn, /opt/export-book");
     site.run(&["status"]).exits(1).says("exporter epub fails on every file").says("could not be started");
     site.run(&["check"]).exits(78).warns("exporter epub: the program /opt/export-book does not exist");
     let site = site.exporter_with(r#"echo whole >"$1""#, "max_attempts = 1");
@@ -108,7 +108,7 @@ fn a_job_hangs() {
     site.ask("Nana");
     site.tick();
     site.ask("Nana").exits(70).says("failed_timeout");
-    site.tick().warns("failed: timeout");
+    site.mailed().warns("failed: timeout");
 }
 
 #[test]

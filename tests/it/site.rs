@@ -7,7 +7,10 @@ use std::{
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -41,13 +44,16 @@ pub struct Site {
     exporter: String,
     more: String,
     user: Option<u32>,
+    /// What the ticks have written on stderr, which cron would have mailed.
+    mail: Mutex<Vec<u8>>,
 }
 
 impl Site {
     /// A site whose exporter `epub` writes its title into its output.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("pr").tempdir_in("/tmp").expect("a directory in /tmp");
-        let site = Self { dir, head: HEAD.into(), exporter: String::new(), more: String::new(), user: None };
+        let (exporter, more, mail) = (String::new(), String::new(), Mutex::default());
+        let site = Self { dir, head: HEAD.into(), exporter, more, user: None, mail };
         site.exporter(r#"printf "%s\n" "$2" >"$1""#)
     }
 
@@ -171,13 +177,29 @@ impl Site {
     /// One tick that stays until its runs have ended.
     #[track_caller]
     pub fn tick(&self) -> Done {
-        self.run(&["tick", "--allow-root", "--wait"])
+        self.mailing(&["tick", "--allow-root", "--wait"])
     }
 
     /// One tick that leaves its runs to themselves.
     #[track_caller]
     pub fn brief_tick(&self) -> Done {
-        self.run(&["tick", "--allow-root"])
+        self.mailing(&["tick", "--allow-root"])
+    }
+
+    #[track_caller]
+    fn mailing(&self, words: &[&str]) -> Done {
+        let done = self.run(words);
+        self.mail.lock().expect("the mail").extend(&done.output.stderr);
+        done
+    }
+
+    /// One more tick; on its stderr stands what all ticks have written since the last look. A job that fails at once
+    /// is reported by the tick that started it or by the next, whichever sees it first.
+    #[track_caller]
+    pub fn mailed(&self) -> Done {
+        let mut done = self.tick();
+        done.output.stderr = std::mem::take(&mut *self.mail.lock().expect("the mail"));
+        done
     }
 
     /// Sets the wall clock so many seconds ahead.

@@ -108,7 +108,7 @@ fn a_source_that_times_out_times_out_what_waits_for_it_and_both_are_mailed() {
     request(&site, "pdf title=Emma")
         .exits(70)
         .stdout("failed_timeout the file that it is made from could not be made\n");
-    let mail = site.tick();
+    let mail = site.mailed();
     mail.exits(0).warns("(epub/Emma.epub) failed: timeout");
     mail.warns("(pdf/Emma.pdf) failed: timeout, since epub/Emma.epub could not be made");
     site.tick().exits(0).stderr("");

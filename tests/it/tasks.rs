@@ -83,7 +83,7 @@ fn a_failed_task_is_answered_for_failure_ttl_and_then_tried_anew() {
     let site = site("echo run >>../../../runs; echo 'the index is locked' >$PRESSROOM_MESSAGE; exit 1");
     request(&site, "reindex").exits(75);
     site.tick().exits(0);
-    site.tick().exits(0).warns("(reindex/all) failed: exit, exit status 1");
+    site.mailed().exits(0).warns("(reindex/all) failed: exit, exit status 1");
     request(&site, "reindex").exits(70).stdout("failed_unknown the index is locked\n");
     site.clock(301.0);
     request(&site, "reindex").exits(75).stdout("queued 1\n");
