@@ -1,15 +1,19 @@
-//! The end of an attempt: last words, the rest of the tree, and only then the leader's reaping.
+//! The end of an attempt: last words, the leader's reaping, and the rest of the tree.
+//!
+//! The leader's number is its group's and session's, and the kernel gives it to nobody else while either has a member.
 
 use std::time::Duration;
 
 use super::{
     ending::Ending,
     phase::Phase,
+    proc::Stat,
     progress::read_message,
     supervise::Supervisor,
     sweep,
     sys::{self, Reaped},
     tree::Swept,
+    watch::SOONEST,
     work,
 };
 use crate::model::clock::since_boot;
@@ -22,9 +26,12 @@ impl Supervisor<'_> {
     pub(super) fn finish(mut self) -> Ending {
         let duration = since_boot().saturating_sub(self.leader.started);
         self.last_words();
-        self.watch.look(&mut self.tree);
-        self.end_the_rest();
-        let leader = self.reap_leader();
+        let mut leader = self.reap_leader();
+        if leader.is_none() || !self.is_gone(duration) {
+            self.watch.look(&mut self.tree);
+            self.end_the_rest();
+            leader = leader.or_else(|| self.reap_leader());
+        }
         let found = work::count(&self.order.work, self.order.limits.file_size);
         let output = self.order.output.as_deref().and_then(work::length);
         Ending {
@@ -52,6 +59,16 @@ impl Supervisor<'_> {
             }
         }
         self.log.flush();
+    }
+
+    /// Whether nobody is left, told without looking at every process twice: no child of ours, and no cookie among those
+    /// who came after the leader. Before the first look only these are not known as strangers.
+    fn is_gone(&mut self, duration: Duration) -> bool {
+        if sys::has_children() {
+            return false;
+        }
+        let seen = if duration < SOONEST { self.tree.look_for_cookies() } else { self.tree.look_everywhere() };
+        seen.iter().all(Stat::is_dead)
     }
 
     /// Whoever cannot be killed keeps us here.

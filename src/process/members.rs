@@ -26,14 +26,12 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn new(ids: TreeIds) -> Self {
-        Self {
-            ids,
-            me: Process::this(),
-            known: BTreeSet::new(),
-            strangers: HashSet::new(),
-            asked: BTreeSet::new(),
-            reaped: Vec::new(),
-        }
+        Self::among(HashSet::new(), ids)
+    }
+
+    /// A tree of which nobody was there yet when the numbers of `strangers` were read.
+    pub(super) fn among(strangers: HashSet<i32>, ids: TreeIds) -> Self {
+        Self { ids, me: Process::this(), known: BTreeSet::new(), strangers, asked: BTreeSet::new(), reaped: Vec::new() }
     }
 
     /// Whether this process is the run of the tree, and thus the parent of its orphans.
@@ -53,6 +51,11 @@ impl Tree {
     /// The same, and whoever carries the cookie; every process of the machine is looked at.
     pub(super) fn look_everywhere(&mut self) -> Vec<Stat> {
         self.forget_strangers();
+        self.look_for_cookies()
+    }
+
+    /// The same, but whoever is known as a stranger is not looked at.
+    pub(super) fn look_for_cookies(&mut self) -> Vec<Stat> {
         let all = self.read();
         let (mut members, others) = self.divide(all);
         members.extend(others.into_iter().filter(|stat| self.has_cookie(stat)));
@@ -110,7 +113,9 @@ impl Tree {
 
     fn has_cookie(&self, stat: &Stat) -> bool {
         const KTHREADD: i32 = 2;
-        stat.parent != KTHREADD && proc::cookie(stat.process.pid).as_deref() == Some(&*self.ids.attempt)
+        // Nobody knew the cookie before the leader was started.
+        let late = self.ids.leader.is_none_or(|leader| stat.process.start >= leader.start);
+        late && stat.parent != KTHREADD && proc::cookie(stat.process.pid).as_deref() == Some(&*self.ids.attempt)
     }
 
     /// Remembers the members, and reaps those that have become our children and ended.

@@ -1,9 +1,9 @@
 //! The exporter's contract: start it under its limits, watch its whole process tree, end the tree, tell what ended it.
 //!
 //! A run is single-threaded and supervises one attempt: `become_run`, `spawn`, `supervise`, `classify`. It is the
-//! subreaper of everything that the exporter starts, so each process of the tree stays its descendant. The leader is
-//! seen dying without being reaped; its process number, and with it the number of its group and session, cannot pass
-//! to strangers while the rest is ended.
+//! subreaper of everything that the exporter starts, so each process of the tree stays its descendant. When the
+//! leader has been reaped and no child is left, nobody is; the number of the leader's group and session cannot pass to
+//! strangers while one of its members is there.
 //!
 //! `tree::end_tree` does the same from outside, for what a dead run has left behind.
 

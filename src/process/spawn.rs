@@ -1,6 +1,7 @@
 //! Starting an exporter: everything is prepared before the fork, the child only makes system calls.
 
 use std::{
+    collections::HashSet,
     ffi::CString,
     fmt,
     fs::{File, OpenOptions},
@@ -41,6 +42,8 @@ pub struct Leader {
     pub(super) started: Duration,
     /// Bytes that lay in the work directory before.
     pub(super) given: u64,
+    /// The numbers of all processes that were there before it.
+    pub(super) strangers: HashSet<i32>,
 }
 
 impl Leader {
@@ -85,6 +88,7 @@ pub fn spawn(order: &Order) -> Result<Leader, SpawnError> {
     let (output, to_output) = pipe()?;
     let (report, to_report) = pipe()?;
     let given = work::count(&order.work, None).total;
+    let strangers = proc::pids().collect();
     let started = since_boot();
     let pid = child::fork(&Recipe {
         program: c_path(&order.program)?,
@@ -100,7 +104,7 @@ pub fn spawn(order: &Order) -> Result<Leader, SpawnError> {
     executed(pid, report)?;
     fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let start = proc::stat(pid).map_or(0, |stat| stat.process.start);
-    Ok(Leader { process: Process { pid, start }, pidfd: sys::pidfd_open(pid)?, output, started, given })
+    Ok(Leader { process: Process { pid, start }, pidfd: sys::pidfd_open(pid)?, output, started, given, strangers })
 }
 
 /// Waits until the child has become the exporter, or reaps it and says what it could not do.

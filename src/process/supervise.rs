@@ -50,12 +50,13 @@ pub(super) struct Supervisor<'a> {
 }
 
 impl<'a> Supervisor<'a> {
-    fn new(leader: Leader, order: &'a Order, overseer: &'a mut dyn Overseer) -> Self {
+    fn new(mut leader: Leader, order: &'a Order, overseer: &'a mut dyn Overseer) -> Self {
+        let strangers = std::mem::take(&mut leader.strangers);
         let ids = TreeIds { attempt: order.attempt.clone(), run: Some(Process::this()), leader: Some(leader.process) };
         Self {
+            tree: Tree::among(strangers, ids),
             phase: Phase::Running { until: leader.started + order.limits.timeout },
-            tree: Tree::new(ids),
-            watch: Watch::new(order.limits.clone(), order.work.clone(), leader.given),
+            watch: Watch::new(order.limits.clone(), order.work.clone(), &leader),
             log: Capture::create(&order.log, order.log_max),
             wish: None,
             next_oversight: since_boot() + OVERSIGHT,

@@ -55,6 +55,13 @@ pub(super) fn reap(pid: i32) -> Option<Reaped> {
     })
 }
 
+/// Whether this process has a child at all, ended or not. While it is the subreaper nobody who descends from it can be
+/// without an ancestor among its children, so `false` is the kernel's word that the whole tree is gone.
+pub(super) fn has_children() -> bool {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT | WaitPidFlag::__WALL;
+    !matches!(nix::sys::wait::waitid(nix::sys::wait::Id::All, flags), Err(nix::errno::Errno::ECHILD))
+}
+
 fn duration(time: libc::timeval) -> Duration {
     let micros = i128::from(time.tv_sec) * 1_000_000 + i128::from(time.tv_usec);
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))

@@ -9,6 +9,7 @@ use super::{
     memory::MemoryMeter,
     phase::Trouble,
     proc::{self, Stat},
+    spawn::Leader,
     sys::{self, Reaped},
     work,
 };
@@ -19,7 +20,7 @@ const FASTEST: u64 = 4 << 30;
 /// A look may cost one part in so many of the time until the next one.
 const SHARE: u32 = 100;
 const WORK_SHARE: u32 = 20;
-const SOONEST: Duration = Duration::from_millis(100);
+pub(super) const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(1);
 /// How long a stranger is believed to be one: its number has to come round again before a member is missed.
 const STRANGE: Duration = Duration::from_secs(5);
@@ -43,22 +44,24 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// `given`: bytes that lay in the directory before the exporter was started.
-    pub(super) fn new(limits: Limits, dir: PathBuf, given: u64) -> Self {
+    /// The watch over a tree that has just been started. A short one may end before the first look: what its processes
+    /// used the kernel tells when they are reaped.
+    pub(super) fn new(limits: Limits, dir: PathBuf, leader: &Leader) -> Self {
+        let first = leader.started + SOONEST;
         Self {
             cpu: CpuMeter::new(),
             memory: MemoryMeter::new(limits.memory),
             page: sys::units().1,
-            given,
+            given: leader.given,
             limits,
             dir,
             processes: 0,
             peak_processes: 0,
             work: 0,
             peak_work: 0,
-            next: Duration::ZERO,
-            next_thorough: Duration::ZERO,
-            next_work: Duration::ZERO,
+            next: first,
+            next_thorough: leader.started + STRANGE,
+            next_work: first,
         }
     }
 

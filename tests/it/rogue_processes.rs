@@ -1,5 +1,7 @@
 //! Exporters that do not want to end, through the real request, tick and run.
 
+use std::process::Command;
+
 use crate::rogue::{ends, ends_at, python, site};
 
 #[test]
@@ -24,6 +26,27 @@ fn one_that_forks_twice_is_found() {
     let wait = "until [ -e up ]; do sleep 0.01; done\n";
     ends(&format!("{daemon}{wait}echo x >\"$1\""), "", "ok");
     ends(&format!("{daemon}{wait}exit 3"), "", "exit");
+}
+
+/// What a service starts that was there before is no descendant; as at(1) does it, it has the environment of whoever
+/// asked for it.
+#[test]
+fn one_that_lets_a_service_start_its_helper_does_not_leave_it_behind() {
+    for pause in ["0", "0.5"] {
+        let site = site(
+            &format!("echo $PRESSROOM_ATTEMPT >../../../ask; read up <../../../up; sleep {pause}; echo x >\"$1\""),
+            "",
+        );
+        let site = site.create();
+        for name in ["ask", "up"] {
+            nix::unistd::mkfifo(&site.path(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        }
+        let helper = "read cookie <ask; PRESSROOM_ATTEMPT=$cookie sh -c 'echo yes >up; exec sleep 1000' & wait";
+        let mut service = Command::new("/bin/sh");
+        let mut service = service.args(["-c", helper]).current_dir(site.dir()).env_clear().spawn().unwrap();
+        ends_at(site, "ok");
+        assert_eq!(service.wait().unwrap().code(), Some(0), "its helper was ended");
+    }
 }
 
 #[test]
