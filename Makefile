@@ -23,8 +23,9 @@ BINARY ?= $(TARGET_DIR)/$(TARGET)/release/pressroom
 COMPLETIONS ?= $(TARGET_DIR)/completions
 PACKAGES ?= $(TARGET_DIR)
 
-# The CGI programs, and what the ready exporters consist of: programs and the two files that they read.
-EXPORTERS = $(wildcard bin/*.cgi) bin/export-pandoc bin/export-calibre bin/export-thumbnail
+# The CGI scripts, and what the ready exporters consist of: programs and the two files that they read. In place of
+# bin/pressroom.cgi a link is installed, which spares each request a shell.
+EXPORTERS = $(filter-out bin/pressroom.cgi,$(wildcard bin/*.cgi)) bin/export-pandoc bin/export-calibre bin/export-thumbnail
 EXPORTER_PARTS = bin/exporter.sh bin/export-pandoc.lua
 PAGES1 = $(wildcard docs/man/*.1)
 PAGES5 = $(wildcard docs/man/*.5)
@@ -72,6 +73,8 @@ install-files: # of what is built already
 	$(INSTALL) -m 755 "$(BINARY)" "$(bindir)/pressroom"
 	$(INSTALL) -m 755 $(EXPORTERS) "$(libexecdir)"
 	$(INSTALL) -m 644 $(EXPORTER_PARTS) "$(libexecdir)"
+	ln -sf "$(PREFIX)/bin/pressroom" "$(libexecdir)/pressroom.cgi"
+	$(INSTALL) -m 755 bin/pressroom.cgi "$(docdir)/examples"
 	$(INSTALL) -m 644 $(PAGES1) "$(mandir)/man1"
 	$(INSTALL) -m 644 $(PAGES5) "$(mandir)/man5"
 	$(INSTALL) -m 644 $(TEXTS) "$(docdir)"

@@ -32,7 +32,11 @@ mod visit;
 mod wish;
 mod words;
 
-use std::{ffi::OsString, panic::AssertUnwindSafe};
+use std::{
+    ffi::{OsStr, OsString},
+    panic::AssertUnwindSafe,
+    path::Path,
+};
 
 use self::{reply::Reply, variables::Variables};
 use crate::{
@@ -41,9 +45,16 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// If the command line is `pressroom [OPTIONS] request --cgi …`, the words up to `request`. What follows was passed
-/// on by a web server and is ignored.
+/// The name under which the program is a CGI program whatever the words are: a link of this name to it spares each
+/// request the shell of `bin/pressroom.cgi`.
+const NAME: &str = "pressroom.cgi";
+
+/// If the command line is `pressroom [OPTIONS] request --cgi …`, the words up to `request`; if the program was called
+/// as `pressroom.cgi`, this name. What follows was passed on by a web server and is ignored.
 pub fn words_before(words: &[OsString]) -> Option<&[OsString]> {
+    if words.first().is_some_and(|name| Path::new(name).file_name() == Some(OsStr::new(NAME))) {
+        return Some(&words[..1]);
+    }
     let at = words.iter().position(|word| word == "request")?;
     words.get(at + 1).filter(|word| *word == "--cgi")?;
     Some(&words[..at])
@@ -88,5 +99,8 @@ mod tests {
         assert_eq!(before("pressroom request epub --cgi"), None);
         assert_eq!(before("pressroom tick"), None);
         assert_eq!(before("pressroom request"), None);
+        assert_eq!(before("/usr/lib/cgi-bin/pressroom.cgi --config x tick"), Some(1));
+        assert_eq!(before("pressroom.cgi"), Some(1));
+        assert_eq!(before("other.cgi tick"), None);
     }
 }

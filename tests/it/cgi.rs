@@ -472,6 +472,17 @@ fn words_of_the_server_and_a_proxy_header_are_ignored() {
 }
 
 #[test]
+fn a_link_for_servers_answers_the_request_whatever_it_is_told_to_do() {
+    let site = site().create();
+    let link = site.path("pressroom.cgi");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pressroom"), &link).unwrap();
+    let mut command = std::process::Command::new(link);
+    command.args(["tick", "--help"]).env_clear().env("PRESSROOM_CONFIG", site.config()).env("REQUEST_METHOD", "GET");
+    reply(command.env("PATH_INFO", "/epub").env("QUERY_STRING", "title=Emma")).is(202);
+    assert_eq!(jobs(&site), 1);
+}
+
+#[test]
 fn the_script_for_servers_hands_on_the_request_and_nothing_else() {
     let site = site().create();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/bin/pressroom.cgi");

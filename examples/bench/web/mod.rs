@@ -100,10 +100,6 @@ impl Web {
         }
         let program = self.dir.join("pressroom");
         fs::copy(&setup.pressroom, &program)?;
-        let script = include_str!("../../../bin/pressroom.cgi");
-        let script = script.replace("${PRESSROOM:-pressroom}", &program.display().to_string());
-        let path = bin.join("pressroom.cgi");
-        fs::write(&path, script)?;
-        Ok(fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?)
+        Ok(std::os::unix::fs::symlink(program, bin.join("pressroom.cgi"))?)
     }
 }

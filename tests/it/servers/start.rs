@@ -115,7 +115,7 @@ impl Server {
         let script = if kind == Kind::Busybox { "cgi-bin/pressroom.cgi" } else { "export" };
         let base = format!("http://127.0.0.1:{port}/{script}");
         let mut server = Self { kind, site, base, children: Vec::new() };
-        server.install_script();
+        server.install_program(kind);
         server.launch(port);
         wait_until("the server listens", || {
             server.children.iter_mut().for_each(|child| assert!(child.try_wait().unwrap().is_none(), "it has ended"));
@@ -190,11 +190,15 @@ impl Server {
         }
     }
 
-    fn install_script(&self) {
-        let script = fs::read_to_string(root().join("bin/pressroom.cgi")).unwrap();
-        let script = script.replace("${PRESSROOM:-pressroom}", env!("CARGO_BIN_EXE_pressroom"));
+    /// The link that `make install` makes, or the script for those whose server follows no links.
+    fn install_program(&self, kind: Kind) {
+        let (path, program) = (self.site.path("web/cgi-bin/pressroom.cgi"), env!("CARGO_BIN_EXE_pressroom"));
         fs::create_dir(self.site.path("web/cgi-bin")).unwrap();
-        let path = self.write("web/cgi-bin/pressroom.cgi", &script);
+        if matches!(kind, Kind::Nginx | Kind::Apache | Kind::Lighttpd) {
+            return std::os::unix::fs::symlink(program, path).unwrap();
+        }
+        let script = fs::read_to_string(root().join("bin/pressroom.cgi")).unwrap();
+        fs::write(&path, script.replace("${PRESSROOM:-pressroom}", program)).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
