@@ -17,7 +17,7 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::Parser;
 
 use crate::{
-    cli::{Cli, Command},
+    cli::{Cli, Command, Global, RequestArgs},
     exit::{Exit, Failure},
 };
 
@@ -45,20 +45,33 @@ fn start() -> Result<(), Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
     match front::words_before(&words) {
         Some(before) => serve(before),
-        None => run(),
+        None => match cli::quick::request(words.get(1..).unwrap_or_default()) {
+            Some((global, args)) => request(&global, &args),
+            None => run(),
+        },
     }
+}
+
+fn request(global: &Global, args: &RequestArgs) -> Result<(), Failure> {
+    logging::start(global);
+    commands::request::run(global, args)
 }
 
 /// The options before `request --cgi` count; whatever a web server put behind it does not.
 fn serve(before: &[OsString]) -> Result<(), Failure> {
+    if let [] | [_] = before {
+        return answer(&Global::default());
+    }
     let words = before.iter().cloned().chain(["request", "-"].map(OsString::from));
     match Cli::try_parse_from(words) {
-        Ok(cli) => {
-            logging::start(&cli.global);
-            front::serve(&cli.global)
-        }
+        Ok(cli) => answer(&cli.global),
         Err(error) => commands::usage::answer(&error),
     }
+}
+
+fn answer(global: &Global) -> Result<(), Failure> {
+    logging::start(global);
+    front::serve(global)
 }
 
 fn run() -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 mod jobs;
 mod queues;
+pub mod quick;
 mod status;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -27,7 +28,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Global {
     /// The configuration [default: $PRESSROOM_CONFIG, else /etc/pressroom/pressroom.toml]
     #[arg(long, global = true, value_name = "FILE")]
@@ -40,8 +41,9 @@ pub struct Global {
     pub log_format: LogFormat,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
+    #[default]
     Text,
     Json,
 }
