@@ -27,6 +27,8 @@ pub(super) struct Recipe<'a> {
     pub output: BorrowedFd<'a>,
     /// Close-on-exec: its end tells the parent that the exporter runs.
     pub report: BorrowedFd<'a>,
+    /// Both ends: the child closes the writing one and executes when a byte has come.
+    pub go: [BorrowedFd<'a>; 2],
 }
 
 /// Forks and executes; returns the child's number in the parent.
@@ -62,6 +64,8 @@ unsafe fn become_exporter(recipe: &Recipe<'_>, argv: &[*const c_char], env: &[*c
             2
         } else if libc::chdir(recipe.work.as_ptr()) != 0 {
             3
+        } else if !may_go(recipe.go) {
+            libc::_exit(127)
         } else {
             libc::execve(recipe.program.as_ptr(), argv.as_ptr(), env.as_ptr());
             4
@@ -127,6 +131,22 @@ unsafe fn close_the_rest() -> bool {
             libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
         }
         true
+    }
+}
+
+/// Waits until the parent has noted down who we are. If it dies first, there is nothing to be found.
+unsafe fn may_go([go, to_go]: [BorrowedFd<'_>; 2]) -> bool {
+    let mut byte = 0_u8;
+    // SAFETY: our own copy of the descriptor is closed; the buffer is valid for its length.
+    unsafe {
+        libc::close(to_go.as_raw_fd());
+        loop {
+            match libc::read(go.as_raw_fd(), (&raw mut byte).cast(), 1) {
+                1 => return true,
+                -1 if *libc::__errno_location() == libc::EINTR => {}
+                _ => return false,
+            }
+        }
     }
 }
 

@@ -34,6 +34,7 @@ use crate::model::clock::since_boot;
 /// An exporter that was executed. Must be handed to `supervise`, which ends and reaps it.
 #[derive(Debug)]
 pub struct Leader {
+    /// Its number is also that of its group and session.
     pub(super) process: Process,
     pub(super) pidfd: OwnedFd,
     /// The reading end of its stdout and stderr; does not block.
@@ -44,13 +45,6 @@ pub struct Leader {
     pub(super) given: u64,
     /// The numbers of all processes that were there before it.
     pub(super) strangers: HashSet<i32>,
-}
-
-impl Leader {
-    /// Its process number, which is also that of its group and session.
-    pub const fn process(&self) -> Process {
-        self.process
-    }
 }
 
 /// The exporter could not be started.
@@ -82,11 +76,16 @@ impl From<nix::Error> for SpawnError {
 
 /// Starts the exporter in a session of its own, under its limits, with nothing inherited.
 ///
+/// `note` learns who it is before it is executed: whoever finds the run dead can find all that the exporter has left.
 /// Returns when the kernel has executed it. It dies with the calling thread, which has to be the run's main thread.
-pub fn spawn(order: &Order) -> Result<Leader, SpawnError> {
+///
+/// # Errors
+/// The step that could not be done; nothing has been executed then.
+pub fn spawn(order: &Order, note: impl FnOnce(Process) -> io::Result<()>) -> Result<Leader, SpawnError> {
     let null = aside(OpenOptions::new().read(true).open("/dev/null")?.into())?;
     let (output, to_output) = pipe()?;
     let (report, to_report) = pipe()?;
+    let (go, to_go) = pipe()?;
     let given = work::count(&order.work, None).total;
     let strangers = proc::pids().collect();
     let started = since_boot();
@@ -99,12 +98,29 @@ pub fn spawn(order: &Order) -> Result<Leader, SpawnError> {
         null: null.as_fd(),
         output: to_output.as_fd(),
         report: to_report.as_fd(),
+        go: [go.as_fd(), to_go.as_fd()],
     })?;
-    drop((to_output, to_report));
+    drop((to_output, to_report, go));
+    let process = Process { pid, start: proc::stat(pid).map_or(0, |stat| stat.process.start) };
+    let_go(process, to_go, note)?;
     executed(pid, report)?;
     fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    let start = proc::stat(pid).map_or(0, |stat| stat.process.start);
-    Ok(Leader { process: Process { pid, start }, pidfd: sys::pidfd_open(pid)?, output, started, given, strangers })
+    Ok(Leader { process, pidfd: sys::pidfd_open(pid)?, output, started, given, strangers })
+}
+
+/// Lets the child execute the exporter, or end, if it cannot be noted down.
+fn let_go(child: Process, to_go: OwnedFd, note: impl FnOnce(Process) -> io::Result<()>) -> Result<(), SpawnError> {
+    let noted = note(child).map_err(|cause| SpawnError { step: "note it down in its lock file", cause });
+    // A child that has failed already has closed the other end.
+    let told = noted.and_then(|()| match nix::unistd::write(&to_go, &[1]) {
+        Ok(_) | Err(nix::Error::EPIPE) => Ok(()),
+        Err(error) => Err(error.into()),
+    });
+    drop(to_go);
+    if told.is_err() {
+        waitpid(Pid::from_raw(child.pid), None)?;
+    }
+    told
 }
 
 /// Waits until the child has become the exporter, or reaps it and says what it could not do.

@@ -13,14 +13,14 @@ use super::{ending::Ended, world::World};
 use crate::{
     cli::{Global, RunArgs},
     config::Exporter,
-    exit::{Exit, Failure},
+    exit::Failure,
     model::{
         attempt::{Claim, Record},
         clock::{self, Stamp},
         point,
         status::Outcome,
     },
-    process::{self, Ending, Leader, Order, Reason},
+    process::{self, Ending, Leader, Order, Process, Reason},
     site::{self, LockNote, ProcessId},
     store::Store,
 };
@@ -59,11 +59,15 @@ impl Run<'_> {
             Ok(order) => order,
             Err(sentence) => return self.refuse(store, &format!("{sentence:#}")),
         };
-        let leader = match process::spawn(&order) {
+        let noted = |leader| {
+            note(self.lock, self.begun, Some(leader))?;
+            point::at("run-noted");
+            Ok(())
+        };
+        let leader = match process::spawn(&order, noted) {
             Ok(leader) => leader,
             Err(error) => return self.refuse(store, &error.to_string()),
         };
-        note(self.lock, self.begun, Some(&leader))?;
         point::at("run-spawned");
         let ending = self.supervise(store, leader, &order)?;
         point::at("run-exporter-ended");
@@ -102,9 +106,8 @@ impl Run<'_> {
 }
 
 /// Who we are, for a tick that finds our lock free, or held for too long.
-fn note(lock: &File, begun: Duration, leader: Option<&Leader>) -> Result<(), Failure> {
+fn note(lock: &File, begun: Duration, leader: Option<Process>) -> std::io::Result<()> {
     let pid = nix::unistd::getpid().as_raw();
-    let leader = leader.map(Leader::process);
     let note = LockNote {
         run: process::start_time(pid).map(|start| ProcessId { pid, start }),
         leader: leader.map(|leader| ProcessId { pid: leader.pid, start: leader.start }),
@@ -112,5 +115,5 @@ fn note(lock: &File, begun: Duration, leader: Option<&Leader>) -> Result<(), Fai
         boot_id: site::boot_id(),
         since_boot: begun,
     };
-    note.write(lock).map_err(|error| Failure::new(Exit::Io, error))
+    note.write(lock)
 }

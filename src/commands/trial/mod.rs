@@ -52,8 +52,8 @@ fn attempt_it(world: &World, ask: &Ask, attempt: &str, lock: &File, args: &TryAr
     process::become_trial()?;
     let claim = claim(world, ask, attempt)?;
     let order = setup::order(world, ask.exporter, &claim).map_err(|error| Failure::new(Exit::Failed, error))?;
-    let leader = process::spawn(&order).map_err(|error| Failure::because(Exit::Failed, error))?;
-    note(lock, leader.process())?;
+    let leader = process::spawn(&order, |leader| note(lock, leader));
+    let leader = leader.map_err(|error| Failure::because(Exit::Failed, error))?;
     let ending = process::supervise(leader, &order, &mut Aloud)?;
     let (outcome, why) = verdict(ask, &order, &ending);
     report::print(outcome, why.as_deref(), &ending, &order);
@@ -84,7 +84,7 @@ fn claim(world: &World, ask: &Ask, attempt: &str) -> Result<Claim, Failure> {
 }
 
 /// For the next tick, should we be killed: whom to end before it sweeps.
-fn note(lock: &File, leader: process::Process) -> Result<(), Failure> {
+fn note(lock: &File, leader: process::Process) -> std::io::Result<()> {
     let id = |process: process::Process| ProcessId { pid: process.pid, start: process.start };
     let note = LockNote {
         run: Some(id(process::Process::this())),
@@ -93,7 +93,7 @@ fn note(lock: &File, leader: process::Process) -> Result<(), Failure> {
         boot_id: boot_id(),
         since_boot: clock::since_boot(),
     };
-    Ok(note.write(lock)?)
+    note.write(lock)
 }
 
 fn verdict(ask: &Ask, order: &Order, ending: &Ending) -> (Outcome, Option<String>) {

@@ -128,14 +128,14 @@ fn what_a_dead_run_left_is_found_by_session_and_cookie() {
             "setsid sh -c 'echo $$ >leader; setsid sleep 1001 & env -i sleep 1002 & wait' & \
              until [ -s leader ]; do sleep 0.01; done; kill -9 $$",
         );
-        let run = spawn(&world.order).expect("started");
+        let run = spawn(&world.order, |_| Ok(())).expect("started");
         until("the leader is there", || {
             fs::read_to_string(world.file("leader")).is_ok_and(|text| text.ends_with('\n'))
         });
         let pid: i32 = fs::read_to_string(world.file("leader")).expect("a number").trim().parse().expect("a number");
         let leader = Process { pid, start: start_time(pid).expect("alive") };
-        until("the run is dead", || !run.process().is_alive());
-        let ids = TreeIds { attempt: world.order.attempt.clone(), run: Some(run.process()), leader: Some(leader) };
+        until("the run is dead", || !run.process.is_alive());
+        let ids = TreeIds { attempt: world.order.attempt.clone(), run: Some(run.process), leader: Some(leader) };
         assert_eq!(end_tree(&ids, Duration::ZERO), Swept::Gone);
         assert!(!leader.is_alive());
     });
@@ -145,7 +145,7 @@ fn what_a_dead_run_left_is_found_by_session_and_cookie() {
 fn a_number_that_passed_to_somebody_else_is_not_touched() {
     alone(|| {
         let world = World::sh("sleep 1000");
-        let stranger = spawn(&world.order).expect("started").process();
+        let stranger = spawn(&world.order, |_| Ok(())).expect("started").process;
         let old = Process { start: stranger.start - 1, ..stranger };
         let ids = TreeIds { attempt: "another".into(), run: Some(old), leader: Some(old) };
         assert_eq!(end_tree(&ids, Duration::ZERO), Swept::Gone);
@@ -160,7 +160,7 @@ fn a_number_that_passed_to_somebody_else_is_not_touched() {
 fn a_run_that_is_overdue_is_killed_with_its_tree() {
     alone(|| {
         let world = World::sh("setsid env -i sleep 1001 & sleep 1002 & touch up; wait");
-        let run = spawn(&world.order).expect("started").process();
+        let run = spawn(&world.order, |_| Ok(())).expect("started").process;
         until("all are there", || world.left().len() >= 2 && world.file("up").exists());
         let ids = TreeIds { attempt: world.order.attempt.clone(), run: Some(run), leader: None };
         assert_eq!(end_tree(&ids, Duration::from_secs(30)), Swept::Gone);
@@ -175,7 +175,7 @@ fn who_may_not_be_killed_is_reported() {
     }
     alone(|| {
         let world = World::sh("sleep 1000");
-        let leader = spawn(&world.order).expect("started").process();
+        let leader = spawn(&world.order, |_| Ok(())).expect("started").process;
         let ids = TreeIds { attempt: world.order.attempt.clone(), run: None, leader: Some(leader) };
         let swept = std::thread::scope(|scope| scope.spawn(|| end_as_somebody_else(&ids)).join().expect("joined"));
         let Swept::Stuck(stuck) = swept else { panic!("it cannot be gone") };

@@ -83,11 +83,27 @@ fn the_leader_dies_with_its_run() {
         let world = World::sh("sleep 1000");
         // The kernel means the thread that forked, which in a run is the only one.
         let leader = std::thread::scope(|scope| {
-            scope.spawn(|| spawn(&world.order).expect("started").process()).join().expect("joined")
+            scope.spawn(|| spawn(&world.order, |_| Ok(())).expect("started").process).join().expect("joined")
         });
         until("the leader is dead", || !leader.is_alive());
         let ids = TreeIds { attempt: world.order.attempt.clone(), run: None, leader: Some(leader) };
         assert_eq!(end_tree(&ids, std::time::Duration::ZERO), Swept::Gone);
+    });
+}
+
+/// Whoever could not be found after the run's death is never there.
+#[test]
+fn nothing_is_executed_before_it_was_noted_down() {
+    alone(|| {
+        let world = World::sh("touch was-run");
+        let refused = spawn(&world.order, |leader| {
+            assert!(leader.is_alive() && !world.file("was-run").exists());
+            Err(std::io::ErrorKind::StorageFull.into())
+        });
+        let error = refused.expect_err("must not start").to_string();
+        assert!(error.starts_with("cannot note it down in its lock file: "), "{error}");
+        assert!(!world.file("was-run").exists());
+        assert_eq!(world.left(), Vec::<i32>::new());
     });
 }
 

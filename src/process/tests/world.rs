@@ -105,7 +105,7 @@ impl World {
     /// Runs it to its end, and checks that nobody is left.
     #[track_caller]
     pub(super) fn run(&mut self) -> Ending {
-        let leader = spawn(&self.order).expect("started");
+        let leader = spawn(&self.order, |_| Ok(())).expect("started");
         let order = self.order.clone();
         let ending = supervise(leader, &order, self).expect("supervised");
         assert_eq!(self.left(), Vec::<i32>::new(), "left over: {ending:?}");
@@ -120,7 +120,7 @@ impl World {
     }
 
     pub(super) fn refused(&self) -> SpawnError {
-        spawn(&self.order).expect_err("must not start")
+        spawn(&self.order, |_| Ok(())).expect_err("must not start")
     }
 
     /// Processes that carry the attempt's cookie, and children of ours.
