@@ -11,7 +11,7 @@ fn lived_in() -> Site {
     site.ask("Emma").exits(75);
     site.ask("Bad").exits(75);
     site.tick().exits(0);
-    site.tick().exits(0).warns("epub/Bad.epub");
+    site.mailed().exits(0).warns("epub/Bad.epub");
     site.database().execute("UPDATE queue SET mode = 'paused'", []).unwrap();
     site.ask("Waiting").exits(75);
     site

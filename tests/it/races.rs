@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::{
     site::{Site, wait_until},
-    together::{Beside, Paused, TICK, request, wait_for_runs},
+    together::{Beside, Paused, TICK, request, wait_for_round, wait_for_runs},
 };
 
 const NOTING: &str = r#"echo "$2" >>../../../runs; echo "$2" >"$1""#;
@@ -88,6 +88,7 @@ fn prune_leaves_a_file_that_was_published_after_it_chose() {
             .env("PRESSROOM_TEST_POINT", format!("run-prepared=pause:{}", site.path("publish").display())),
     );
     wait_until("the run is about to publish", || site.path("publish.reached").exists());
+    wait_for_round(&site);
     let pruning = Paused::at(&site, "prune-chose", &TICK);
     fs::write(site.path("publish"), "").unwrap();
     publishing.end().exits(0);
@@ -134,10 +135,13 @@ fn a_reader_with_a_ready_answer_finds_the_file_for_grace() {
 /// A failure that a run records while the report is written is told by the next tick.
 #[test]
 fn a_failure_that_comes_during_the_report_is_reported_next_time() {
-    let site =
-        Site::new().exporter(r#"[ "$2" = Emma ] || until [ -e ../../../go ]; do sleep 0.01; done; exit 3"#).create();
+    let site = Site::new()
+        .exporter(r#"go=go; [ "$2" != Emma ] || go=first; until [ -e ../../../$go ]; do sleep 0.01; done; exit 3"#)
+        .create();
     site.ask("Emma").exits(75);
-    site.tick().exits(0);
+    site.brief_tick().exits(0).stderr("");
+    fs::write(site.path("first"), "").unwrap();
+    wait_for_runs(&site);
     site.ask("Nana").exits(75);
     let telling = Paused::at(&site, "report-told", &["tick", "--allow-root"]);
     fs::write(site.path("go"), "").unwrap();

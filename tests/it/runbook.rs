@@ -27,7 +27,7 @@ fn both_say(site: &Site, exit: i32, cause: &str) {
 fn cron_has_stopped() {
     let site = Site::new().create();
     site.tick();
-    let sql = "UPDATE meta SET tick_at = tick_at - 840000, tick_boottime = tick_boottime - 840000";
+    let sql = "UPDATE meta SET tick_at = tick_at - 840000, tick_boot_id = 'an earlier one'";
     site.database().execute(sql, []).unwrap();
     site.run(&["status"]).exits(2).says("critical: no tick has run for 14m; is the crontab of the cron user installed");
     site.run(&["check"]).exits(0).says("warning: the last tick ran 14m ago; is `pressroom tick` in the crontab of");

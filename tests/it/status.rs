@@ -42,7 +42,7 @@ fn a_site_that_ticks_is_well() {
 fn without_a_tick_for_long_it_is_a_warning_and_then_critical() {
     let site = ticked();
     let ticked_ago = |minutes: i64| {
-        let sql = "UPDATE meta SET tick_at = tick_at - ?1 * 60000, tick_boottime = tick_boottime - ?1 * 60000";
+        let sql = "UPDATE meta SET tick_at = tick_at - ?1 * 60000, tick_boot_id = 'an earlier one'";
         site.database().execute(sql, [minutes]).unwrap();
     };
     ticked_ago(4);

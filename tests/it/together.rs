@@ -133,6 +133,13 @@ pub fn wait_for_runs(site: &Site) {
     wait_until("no job is started", || site.count("SELECT count(*) FROM job WHERE status = 1") == 0);
 }
 
+/// Waits until the round of a tick is over whose runs go on. Another tick would end at once before that.
+#[track_caller]
+pub fn wait_for_round(site: &Site) {
+    let lock = fs::File::open(site.path("s/tick.lock")).expect("tick.lock");
+    wait_until("the round is over", || lock.try_lock().is_ok());
+}
+
 /// A copy of the program where every user can reach it. Made by a process of its own: a child that another test starts
 /// just then would hold a file that is being written, and the kernel executes no such file.
 #[track_caller]
