@@ -73,12 +73,26 @@ pub fn check(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values
 }
 
 /// As `check`, but no pattern is compiled, which is the dearest part of it. Enough to look whether a file is in the
-/// cache, since it only got there by way of `check`; whoever queues or starts a job calls `check`.
+/// cache, since it only got there by way of `check`; whoever queues or starts a job calls `check`, or this and
+/// `check_patterns`.
 ///
 /// # Errors
 /// One sentence that names the parameter.
 pub fn check_without_patterns(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, String> {
     accept(exporter, given, values::matches_anyway)
+}
+
+/// The part of `check` that `check_without_patterns` leaves out. A default has been checked with the configuration.
+///
+/// # Errors
+/// One sentence that names the parameter.
+pub fn check_patterns(exporter: &Exporter, values: &Values) -> Result<(), String> {
+    for param in exporter.params.iter().filter(|param| matches!(param.kind, Kind::Pattern(_))) {
+        if let Some(text) = values.get(&param.name).filter(|text| Some(*text) != param.default.as_deref()) {
+            values::canonical(param, text, values::matches)?;
+        }
+    }
+    Ok(())
 }
 
 /// The job's identity: the exporter and the name of its file.

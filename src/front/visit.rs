@@ -31,6 +31,7 @@ use crate::{
 
 /// Why a visit ends early.
 enum Stop {
+    Refused(Answer),
     Problem(Problem),
     Failure(Failure),
 }
@@ -53,6 +54,7 @@ pub(super) fn respond(world: &World, variables: &Variables, input: impl Read + A
         Visit { world, now: Stamp::now(), reply: Reply { rules: Some(&world.config.http), ..Reply::bare(variables) } };
     let answered = Wish::read(variables, input).map_err(Stop::from).and_then(|wish| visit.answer(wish));
     answered.unwrap_or_else(|stop| match stop {
+        Stop::Refused(answer) => Reply { name: None, address: None, ..visit.reply }.answer(&answer),
         Stop::Problem(problem) => visit.reply.problem(&problem),
         Stop::Failure(failure) => visit.reply.failure(&failure),
     })
@@ -69,10 +71,7 @@ impl<'a> Visit<'a> {
         let rules = &self.world.config.http;
         self.reply.form = wish.form;
         let exporter = self.exporter(&wish)?;
-        let ask = match Ask::check(&self.world.config, &wish.exporter, &wish.values) {
-            Ok(ask) => ask,
-            Err(refused) => return Ok(self.reply.answer(&refused)),
-        };
+        let ask = Ask::glance(&self.world.config, &wish.exporter, &wish.values).map_err(Stop::Refused)?;
         if wish.refresh && rules.refresh.is_some() {
             wish.after = Some(since::written(self.now));
         }
@@ -159,8 +158,9 @@ impl<'a> Visit<'a> {
         ready.response(&self.world.config.http.sendfile, wish.method, self.reply.variables, self.now)
     }
 
-    /// With the visitor's name in it, which only a job that is queued needs.
+    /// Checked wholly, and with the visitor's name in it, which only a job that is queued needs.
     fn signed<'b>(&self, ask: Ask<'b>) -> Result<Ask<'b>, Stop> {
+        ask.vet(&self.world.config).map_err(Stop::Refused)?;
         let name = client::named(self.reply.variables, &self.world.config.http.client);
         let Some(name) = name.filter(|_| !ask.no_enqueue) else { return Ok(ask) };
         let key = self.world.open_store()?.view().client_key().map_err(anyhow::Error::from)?;

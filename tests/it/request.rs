@@ -24,3 +24,16 @@ fn a_hit_opens_no_database() {
     site.ask("Emma").exits(0).says("ready ");
     site.ask("Nana").exits(78).warns("check --create");
 }
+
+/// To compile a pattern is dearer than all the rest of a hit. No file is there whose values did not match it once.
+#[test]
+fn a_hit_compiles_no_pattern_and_a_miss_does() {
+    let with_pattern = |pattern: &str| format!("pattern = \"{pattern}\"\n");
+    let site = Site::new().more(&with_pattern("[A-Z][a-z]+")).create();
+    site.ask("Emma").exits(75);
+    site.ask("emma").exits(65).stdout("invalid parameter title does not match [A-Z][a-z]+\n");
+    site.tick();
+    let site = site.more(&with_pattern("("));
+    site.ask("Emma").exits(0).says("ready ");
+    site.ask("Nana").exits(65).says("its pattern \"(\" is not a regular expression");
+}

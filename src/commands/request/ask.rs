@@ -20,7 +20,7 @@ use crate::{
 /// How far ahead `--after` may lie: clocks of a web tier and of this host differ a little.
 const AHEAD_MS: i64 = 5_000;
 
-/// A request whose values have been checked.
+/// A request whose values have been checked: by [`Ask::check`] wholly, by [`Ask::glance`] but for their patterns.
 pub struct Ask<'a> {
     pub exporter: &'a Exporter,
     pub values: Values,
@@ -36,7 +36,8 @@ pub struct Ask<'a> {
 }
 
 impl<'a> Ask<'a> {
-    /// The inner `Err` is the answer to a request that names what does not exist or does not fit.
+    /// The words of the command line, patterns not looked at. The inner `Err` is the answer to a request that names
+    /// what does not exist or does not fit.
     pub fn read(config: &'a Config, args: &RequestArgs) -> Result<Result<Self, Answer>, Failure> {
         let after = args.after.as_deref().map(moment::parse_rounded_up).transpose().map_err(usage)?;
         let exact = args.after.as_deref().map(moment::parse).transpose().map_err(usage)?;
@@ -45,8 +46,8 @@ impl<'a> Ask<'a> {
         if exact.is_some_and(|exact| exact > Stamp::now().plus_ms(AHEAD_MS)) {
             return Ok(Err(Answer::because(State::Invalid, "the time given with --after lies ahead")));
         }
-        let checked = Self::check(config, args.exporter.as_bytes(), &pairs);
-        Ok(checked.map(|ask| Self {
+        let seen = Self::glance(config, args.exporter.as_bytes(), &pairs);
+        Ok(seen.map(|ask| Self {
             client: args.client.clone(),
             priority: args.priority,
             after,
@@ -58,14 +59,28 @@ impl<'a> Ask<'a> {
 
     /// An ask with nothing but an exporter and its values.
     pub fn check(config: &'a Config, exporter: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<Self, Answer> {
+        let ask = Self::glance(config, exporter, pairs)?;
+        ask.vet(config)?;
+        Ok(ask)
+    }
+
+    /// The same, good enough to look for the file: patterns are dear, and no file is there whose values were not
+    /// checked wholly. Whoever queues something calls [`Ask::vet`] first.
+    pub fn glance(config: &'a Config, exporter: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<Self, Answer> {
         let name = String::from_utf8_lossy(exporter);
         let exporter = config.exporters.get(name.as_ref()).ok_or_else(|| {
             Answer::because(State::Unknown, format!("there is no exporter \"{}\"", name.escape_debug()))
         })?;
         let invalid = |reason| Answer::because(State::Invalid, reason);
-        let values = params::check(exporter, pairs).map_err(invalid)?;
-        check_sources(config, exporter, &values).map_err(invalid)?;
+        let values = params::check_without_patterns(exporter, pairs).map_err(invalid)?;
         Ok(Self::of(exporter, values))
+    }
+
+    /// The rest of [`Ask::check`].
+    pub fn vet(&self, config: &Config) -> Result<(), Answer> {
+        let checked = params::check_patterns(self.exporter, &self.values);
+        let checked = checked.and_then(|()| check_sources(config, self.exporter, &self.values));
+        checked.map_err(|reason| Answer::because(State::Invalid, reason))
     }
 
     /// An ask with values that were checked already.

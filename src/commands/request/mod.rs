@@ -15,7 +15,7 @@ mod wait;
 pub use admit::{breaker_of, disk_is_low, full as admit_queue};
 pub use ask::{Ask, pair};
 pub use chain::{Placed, enqueue, source_of};
-pub use pipeline::{answer, ready};
+pub use pipeline::{answer, at_once, ready};
 pub use renew::{SourceState, missing_source, renew_source};
 pub use wait::until_settled;
 
@@ -40,6 +40,12 @@ fn find_answer(global: &Global, args: &RequestArgs) -> Result<Answer, Failure> {
         Ok(ask) => ask,
         Err(refused) => return Ok(refused),
     };
+    if let Some(ready) = at_once(&world, &ask)? {
+        return Ok(ready);
+    }
+    if let Err(refused) = ask.vet(&world.config) {
+        return Ok(refused);
+    }
     let first = answer(&world, &ask)?;
     warn(&first, args.format);
     match args.wait {

@@ -18,15 +18,20 @@ use crate::{
     store::{StoreError, Tx, View},
 };
 
+/// The answer of a fresh file, if that is all that is asked for. No database is opened.
+pub fn at_once(world: &World, ask: &Ask) -> Result<Option<Answer>, Failure> {
+    let now = Stamp::now();
+    let cached = if ask.after.is_none() { look(world, ask)? } else { None };
+    let fresh = cached.filter(|cached| age(ask, cached, now) == Freshness::Fresh);
+    Ok(fresh.map(|cached| ready(ask, &cached, now)))
+}
+
 /// The answer to one ask, and one row queued for it if that is what is missing.
 pub fn answer(world: &World, ask: &Ask) -> Result<Answer, Failure> {
-    let now = Stamp::now();
-    let cached = look(world, ask)?;
-    if let (Some(cached), None) = (&cached, ask.after)
-        && age(ask, cached, now) == Freshness::Fresh
-    {
-        return Ok(ready(ask, cached, now));
+    if let Some(ready) = at_once(world, ask)? {
+        return Ok(ready);
     }
+    let now = Stamp::now();
     point::at("request-looked-at-file");
     let answer = in_database(world, ask, now).or_else(try_later)?;
     Ok(or_stale(world, ask, answer, now))
