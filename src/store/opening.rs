@@ -10,18 +10,20 @@ use std::{
 
 use anyhow::anyhow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
-use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig, params};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig, hooks::Wal, params};
 
 use super::{
     Result, Store, StoreError, busy,
     migrating::{STEPS, VERSION, migrate, version},
+    upkeep,
 };
 
 /// The tables, as they stand.
 pub(super) const SCHEMA: &str = include_str!("../../schema.sql");
 const APPLICATION_ID: i64 = 0x5072_6573;
 
-/// Of a connection that writes. The log is cut back to 16 MiB when it starts anew, and copied back by tick alone.
+/// Of a connection that writes. The log is cut back to 16 MiB when it starts anew, and copied back by tick and
+/// [`upkeep::copy_back`] alone.
 const SETTINGS: &str = "
     PRAGMA synchronous = FULL;
     PRAGMA wal_autocheckpoint = 0;
@@ -105,6 +107,10 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     prepare(&mut conn)?;
     // A file that is not a database shows here for the first time.
     conn.execute_batch(SETTINGS).map_err(|error| explain(path, error))?;
+    conn.wal_hook(Some(|log: &mut Wal, pages| {
+        upkeep::copy_back(log, pages);
+        Ok(())
+    }))?;
     Ok(conn)
 }
 

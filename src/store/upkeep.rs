@@ -2,13 +2,32 @@
 
 use std::{fs, path::Path};
 
-use super::{Result, Store, StoreError, opening::beside};
+use rusqlite::{hooks::Wal, wal::CheckpointMode};
+
+use super::{Result, Store, StoreError, busy, opening::beside};
+
+/// Pages of the log between two commits that copy it back. Whoever opens the database while nobody else has it open
+/// reads the whole log first, so a lone request pays for a long log; a copy costs one more wait for the disk. Both are
+/// least at about this length.
+const OFTEN: i32 = 64;
+/// About as many pages as a commit writes.
+const COMMIT: i32 = 6;
+
+/// After a commit, with the length of the log in pages: one commit in ten copies the log back. Not every one from a
+/// certain length on, as SQLite's own rule has it: in a crowd the log never starts anew, and each commit would pay.
+pub(super) fn copy_back(log: &mut Wal, pages: i32) {
+    if pages >= OFTEN && pages % OFTEN < COMMIT {
+        // What could not be copied is left to the next one; the commit stands.
+        let _ = busy::at_once(|| log.checkpoint_v2(CheckpointMode::TRUNCATE));
+    }
+}
 
 impl Store {
-    /// Copies the write-ahead log back into the database, as far as no reader needs it. Waits for nobody; the next
-    /// writer then starts the log anew, so it does not grow without bound.
+    /// Copies the write-ahead log back into the database, as far as no reader needs it, and empties it if nobody does.
+    /// Waits for nobody. A log that was only copied would be read again as a whole by the next process that opens the
+    /// database alone, and go on growing.
     pub fn checkpoint(&self) -> Result<()> {
-        Ok(self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
+        Ok(busy::at_once(|| self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))?)
     }
 
     /// What SQLite finds wrong in the file; empty when all is well. Reads the whole file.

@@ -19,8 +19,8 @@ use crate::{
     store::Store,
 };
 
-/// Rings within this time are one round.
-const GATHER: Duration = Duration::from_millis(2);
+/// Rings within this time after a round are one round; a lone one is heard at once.
+const GATHER: Duration = Duration::from_millis(4);
 /// Pruning and sweeping are done at most so often.
 const FULL: Duration = Duration::from_secs(15);
 /// What could not be done is tried again after so long, unless somebody rings.
@@ -84,10 +84,11 @@ impl Linger<'_> {
             // Before the round: what rings during it is heard after it.
             self.bell.as_ref().map(Doorbell::drain).transpose()?;
             let look_again = self.round();
+            let gathered = since_boot() + GATHER;
             if !self.wait(look_again)? {
                 return Ok(());
             }
-            sleep(GATHER);
+            sleep(gathered.saturating_sub(since_boot()));
         }
     }
 
