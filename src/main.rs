@@ -19,6 +19,7 @@ use clap::Parser;
 use crate::{
     cli::{Cli, Command},
     exit::{Exit, Failure},
+    front::Front,
 };
 
 fn main() -> ExitCode {
@@ -44,18 +45,18 @@ fn main() -> ExitCode {
 fn start() -> Result<(), Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
     match front::words_before(&words) {
-        Some(before) => serve(before),
+        Some((front, before)) => serve(front, before),
         None => run(),
     }
 }
 
-/// The options before `request --cgi` count; whatever a web server put behind it does not.
-fn serve(before: &[OsString]) -> Result<(), Failure> {
-    let words = before.iter().cloned().chain(["request", "-"].map(OsString::from));
+/// The options before `request --cgi` or `status --cgi` count; whatever a web server put behind it does not.
+fn serve(front: Front, before: &[OsString]) -> Result<(), Failure> {
+    let words = before.iter().cloned().chain([OsString::from("status")]);
     match Cli::try_parse_from(words) {
         Ok(cli) => {
             logging::start(&cli.global);
-            front::serve(&cli.global)
+            front::serve(front, &cli.global)
         }
         Err(error) => commands::usage::answer(&error),
     }

@@ -1,0 +1,153 @@
+//! The overview: everything that `pressroom status` says, or its counts alone.
+
+use std::time::Duration;
+
+use minijinja::{Value, context};
+use serde_json::{Map, json};
+
+use super::{Visit, form, html, job::fact, jobs, pace::Span, plot, refusal::Refusal, shown};
+use crate::{
+    commands::{
+        queues::Queue,
+        status::{Level, Report, json as program, text},
+        words,
+    },
+    front::response::Response,
+    model::status::Status,
+    store::{Mode, View},
+};
+
+/// Seconds after which the page looks again.
+const AGAIN: u64 = 30;
+
+/// What of the report's object is a count or an age, and of nobody's.
+const COUNTS: [&str; 9] =
+    ["state", "now", "queues", "running", "max_running", "last_tick", "last_tick_age", "last_hour", "failures"];
+
+pub(super) fn all(visit: &Visit, view: &View) -> Result<Response, Refusal> {
+    let report = Report::gather(visit.world, view)?;
+    if html::wants_json(visit.variables, Some(&visit.asked)) {
+        return Ok(in_json(&program::object(&report)));
+    }
+    let span = Span::named(visit.asked.get("span")?.as_deref());
+    let refresh = Refresh::of(visit, span)?;
+    let values = context! {
+        plots => plot::all(view, span, visit.now)?,
+        spans => Span::ALL.map(|other| context! {
+            text => other.title(), current => other == span,
+            url => format!("?{}", visit.asked.link(&[("span", other.name()), ("said", ""), ("seal", "")])),
+        }).to_vec(),
+        findings => report.findings.iter().map(|finding| context! {
+            level => finding.level.name(), text => shown::line(&finding.text),
+        }).collect::<Value>(),
+        running => report.running.iter().map(|running| context! {
+            text => shown::line(&text::run(running)), url => jobs::url(Some(running.job.id), &running.job.filename),
+        }).collect::<Value>(),
+        slots => text::slots(&report),
+        facts => text::facts(&report).iter().map(fact).collect::<Value>(),
+        form => form::values(visit, view)?,
+        ..common(&report, &refresh)
+    };
+    Ok(refresh.asked_of(html::page(visit, view, "Overview", "overview.html", values)?))
+}
+
+/// For everybody: how many, how old, and of no job in particular.
+pub(super) fn counts(visit: &Visit, view: &View) -> Result<Response, Refusal> {
+    let report = Report::gather(visit.world, view)?;
+    if html::wants_json(visit.variables, Some(&visit.asked)) {
+        return Ok(in_json(&public(&report)));
+    }
+    let refresh = Refresh::of(visit, Span::Hour)?;
+    let (failed, ended) = (report.failures().map(|(_, count)| count).sum::<u64>(), total(&report));
+    let values = context! {
+        slots => text::slots(&report),
+        oldest => report.oldest.as_ref().map(|(_, since)| words::duration(report.now.since(*since))),
+        last_tick => report.clock.quiet.map(words::duration),
+        last_hour => format!("{failed} of {} failed", words::count(ended, "attempt")),
+        cache => words::count(report.cache.files, "file"),
+        ..common(&report, &refresh)
+    };
+    Ok(refresh.asked_of(html::page(visit, view, "Overview", "counts.html", values)?))
+}
+
+fn total(report: &Report) -> u64 {
+    report.last_hour.iter().map(|(_, count)| count).sum()
+}
+
+fn common(report: &Report, refresh: &Refresh) -> Value {
+    context! {
+        state => report.worst().map_or("well", Level::name),
+        queues => report.queues.iter().map(|queue| row(report, queue)).collect::<Value>(),
+        refresh => refresh.values(),
+    }
+}
+
+fn row(report: &Report, queue: &Queue) -> Value {
+    context! {
+        name => shown::line(&queue.name),
+        value => &*queue.name,
+        mode => queue.state.mode.name(),
+        queued => format!("{} of {}", queue.state.queued, queue.max_queued),
+        started => format!("{} of {}", queue.running, queue.max_running),
+        timed_out => report.failed_in(&queue.name, Status::FailedTimeout),
+        failed => report.failed_in(&queue.name, Status::FailedUnknown),
+        configured => queue.is_configured,
+        deeds => deeds(queue.state.mode),
+    }
+}
+
+/// What can be done with a queue.
+fn deeds(mode: Mode) -> Vec<&'static str> {
+    match mode {
+        Mode::Open => vec!["pause", "drain"],
+        Mode::Paused => vec!["resume", "drain"],
+        Mode::Draining => vec!["resume", "pause"],
+    }
+}
+
+fn in_json(object: &serde_json::Value) -> Response {
+    Response::passing(200).text("application/json", format!("{object}\n"))
+}
+
+/// The report as one object, of which only the counts are left.
+fn public(report: &Report) -> serde_json::Value {
+    let all = program::object(report);
+    let kept = COUNTS.iter().filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone())));
+    let mut object: Map<_, _> = kept.collect();
+    let age = report.oldest.as_ref().map(|(_, since)| report.now.since(*since).as_secs_f64());
+    object.insert("oldest_queued_age".into(), json!(age));
+    object.insert("cache_files".into(), json!(report.cache.files));
+    object.into()
+}
+
+/// The page looks again by itself, unless somebody does not want that.
+///
+/// By a header, which every browser knows, and not by a `meta` element: that has no place for being switched off, which
+/// WCAG 2.2.2 asks for.
+struct Refresh {
+    /// Where it leads; without what was done last, which is told once. `None`: nowhere.
+    to: Option<String>,
+    /// The link that turns it the other way.
+    other: String,
+}
+
+impl Refresh {
+    fn of(visit: &Visit, span: Span) -> Result<Self, Refusal> {
+        let stays = visit.asked.get("refresh")?.is_some_and(|word| word == "off");
+        let link = |refresh| {
+            let pairs = [("page", "overview"), ("span", span.name()), ("refresh", refresh), ("said", ""), ("seal", "")];
+            format!("?{}", visit.asked.link(&pairs))
+        };
+        let other = link(if stays { "" } else { "off" });
+        Ok(Self { to: (!stays).then(|| link("")), other })
+    }
+
+    fn asked_of(&self, response: Response) -> Response {
+        response.maybe("Refresh", self.to.as_ref().map(|to| format!("{AGAIN}; url={to}")))
+    }
+
+    fn values(&self) -> Value {
+        let often = words::duration(Duration::from_secs(AGAIN));
+        context! { on => self.to.is_some(), often, other => &*self.other }
+    }
+}
