@@ -33,12 +33,14 @@ enum Deed {
 
 /// Does what the form says, and leads back to its page.
 pub(super) fn perform(visit: &Visit, input: impl Read + AsFd) -> Result<Response, Refusal> {
+    // Before anything is refused: some servers cut the connection when nobody takes the form from them.
+    let body = body::read(visit.variables, input)?;
     let user = visit.visitor.user.filter(|_| visit.visitor.is_admin);
     let user = user.ok_or_else(|| Refusal::new(403, "only those whom status.admins names may do this"))?;
     if is_from_elsewhere(visit.variables) {
         return Err(Refusal::new(403, "the form comes from another site"));
     }
-    let form = Pairs(query::decode(&body::read(visit.variables, input)?));
+    let form = Pairs(query::decode(&body));
     Site::open(&visit.world.config).map_err(anyhow::Error::from)?;
     let seal = form::seal(visit, &visit.world.view_store()?.view())?;
     if !seal.holds(&[FORM, user], &form.get("token")?.unwrap_or_default()) {

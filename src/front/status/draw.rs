@@ -42,15 +42,22 @@ pub(super) struct Line {
 }
 
 pub(super) struct Chart<'a> {
-    pub(super) span: Span,
-    pub(super) now: Stamp,
-    pub(super) lines: Vec<Line>,
-    pub(super) kind: Kind,
-    /// A value of the axis in words; nothing for one that has none.
-    pub(super) label: &'a dyn Fn(f64) -> String,
+    span: Span,
+    now: Stamp,
+    kind: Kind,
+    lines: Vec<Line>,
+    /// The end of the axis of the values.
+    most: f64,
+    label: &'a dyn Fn(f64) -> String,
 }
 
-impl Chart<'_> {
+impl<'a> Chart<'a> {
+    /// `label` says a value of the axis in words; nothing for one that has none.
+    pub(super) fn new(span: Span, now: Stamp, kind: Kind, lines: Vec<Line>, label: &'a dyn Fn(f64) -> String) -> Self {
+        let most = lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value).fold(0.0, f64::max);
+        Self { span, now, kind, lines, most: round(most), label }
+    }
+
     /// The picture as an `<svg>` element.
     pub(super) fn draw(&self) -> Result<String> {
         let mut text = String::new();
@@ -77,7 +84,7 @@ impl Chart<'_> {
 
     /// The axis of the values: nothing, half, and the most.
     fn values(&self, area: &Area<'_>) -> Drawn {
-        for value in [0.0, self.most() / 2.0, self.most()] {
+        for value in [0.0, self.most / 2.0, self.most] {
             let height = self.height(value);
             area.draw(&PathElement::new([(LEFT, height), (RIGHT, height)], INK.mix(0.5).stroke_width(1)))?;
             let place = Pos::new(HPos::Right, VPos::Center);
@@ -129,21 +136,17 @@ impl Chart<'_> {
 
     /// From the top. The axis begins at nothing, so that heights may be compared.
     fn height(&self, value: f64) -> i32 {
-        BOTTOM - pixels(value / self.most() * f64::from(BOTTOM - TOP))
+        BOTTOM - pixels(value / self.most * f64::from(BOTTOM - TOP))
     }
+}
 
-    /// The end of the axis: the next of 2, 4, 10, 20, 40, 100 …, so that its half is a round number, too.
-    fn most(&self) -> f64 {
-        let most = self.lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value).fold(0.0, f64::max);
-        let mut end = 2.0;
-        for factor in [2.0, 2.5, 2.0].into_iter().cycle() {
-            if end >= most || !most.is_finite() {
-                break;
-            }
-            end *= factor;
-        }
-        end
+/// The next of 2, 4, 6, 10, 20, 40 …, of all of which the half is a round number, too.
+fn round(most: f64) -> f64 {
+    let mut scale = 1.0;
+    while scale * 10.0 < most && scale < 1e15 {
+        scale *= 10.0;
     }
+    [2.0, 4.0, 6.0, 10.0].map(|end| end * scale).into_iter().find(|end| *end >= most).unwrap_or(most)
 }
 
 fn share(part: Duration, whole: Duration) -> f64 {
@@ -172,7 +175,7 @@ mod tests {
 
     fn chart(points: Vec<(Stamp, f64)>, kind: Kind) -> String {
         let lines = vec![Line { colour: FIRST, points }];
-        Chart { span: Span::Hour, now: NOW, lines, kind, label: &|value| value.to_string() }.draw().unwrap()
+        Chart::new(Span::Hour, NOW, kind, lines, &|value| value.to_string()).draw().unwrap()
     }
 
     /// Noon.
@@ -196,11 +199,7 @@ mod tests {
 
     #[test]
     fn the_axis_ends_at_a_round_number() {
-        let most = |value: f64| {
-            let lines = vec![Line { colour: FIRST, points: vec![(NOW, value)] }];
-            Chart { span: Span::Hour, now: NOW, lines, kind: Kind::Lines, label: &|_| String::new() }.most().to_string()
-        };
-        let ends = ["2", "2", "4", "10", "20", "100", "200"];
-        assert_eq!([0.0, 1.0, 3.0, 4.5, 11.0, 41.0, 101.0].map(most), ends);
+        let ends = ["2", "2", "4", "6", "20", "60", "100", "200"];
+        assert_eq!([0.0, 1.0, 3.0, 4.5, 11.0, 41.0, 100.0, 101.0].map(|most| round(most).to_string()), ends);
     }
 }

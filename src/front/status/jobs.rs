@@ -22,10 +22,10 @@ pub(super) const ROWS: u32 = 50;
 const FIELDS: [(&str, &str, &str); 6] = [
     ("exporter", "Exporter", ""),
     ("queue", "Queue", ""),
-    ("client", "Client", "name, address, or the hash that is stored"),
+    ("client", "Client", "name, or stored hash"),
     ("param", "Parameter", "NAME=VALUE"),
-    ("since", "Since", "2026-03-01T12:00:00Z, 2026-03-01, or 2h for two hours ago"),
-    ("until", "Until", "the same"),
+    ("since", "Since", "2h, or 2026-03-01"),
+    ("until", "Until", "1h, or a date and time"),
 ];
 
 pub(super) fn page(visit: &Visit, view: &View) -> Result<Response, Refusal> {

@@ -61,7 +61,7 @@ fn queue(samples: &[Sample], span: Span, now: Stamp) -> anyhow::Result<Plot> {
         most(|sample| sample.started)
     );
     let lines = vec![line(FIRST, |sample| sample.queued), line(SECOND, |sample| sample.started)];
-    let svg = Some(Chart { span, now, lines, kind: Kind::Lines, label: &count }.draw()?);
+    let svg = Some(Chart::new(span, now, Kind::Lines, lines, &count).draw()?);
     Ok(Plot { title, keys, text, svg })
 }
 
@@ -82,7 +82,7 @@ fn times(ended: &[Ended], stretches: &[Stretch], span: Span, now: Stamp) -> anyh
         points: stretches.iter().filter_map(|one| Some((one.at, mean(one).value()?.as_secs_f64()))).collect(),
     };
     let lines = vec![line(FIRST, |one| one.wait), line(SECOND, |one| one.run)];
-    let svg = Some(Chart { span, now, lines, kind: Kind::Lines, label: &seconds }.draw()?);
+    let svg = Some(Chart::new(span, now, Kind::Lines, lines, &seconds).draw()?);
     Ok(Plot { title, keys, text, svg })
 }
 
@@ -98,7 +98,7 @@ fn failures(ended: &[Ended], stretches: &[Stretch], span: Span, now: Stamp) -> a
     let text = format!("{} Failed: {}.", of(ended), list.join(", "));
     let points = stretches.iter().map(|one| (one.at, float(one.failed))).collect();
     let lines = vec![Line { colour: FIRST, points }];
-    let svg = Some(Chart { span, now, lines, kind: Kind::Bars, label: &count }.draw()?);
+    let svg = Some(Chart::new(span, now, Kind::Bars, lines, &count).draw()?);
     Ok(Plot { title, keys, text, svg })
 }
 
