@@ -1,6 +1,6 @@
 //! What administrators do, and what nobody else can make them do.
 
-use super::{ADMIN, EXPORTER, OTHER, busy, hidden, job, post, see, token};
+use super::{ADMIN, EXPORTER, OTHER, RULES, busy, hidden, job, post, see, token};
 use crate::{
     site::{Site, wait_until},
     web::Reply,
@@ -104,6 +104,14 @@ fn those_who_may_not_act_get_no_forms_and_cannot_send_one() {
         changes_nothing(&site, 403, || post(&site, user, &[("token", &theirs), ("act", "retry"), ("job", "1")], &[]));
         changes_nothing(&site, 403, || post(&site, user, &[("act", "pause"), ("queue", "default")], &[]));
     }
+}
+
+#[test]
+fn who_is_no_longer_an_admin_cannot_use_the_form_that_is_still_open() {
+    let site = busy().more("[status]\nadmins = [\"anna\", \"bert\"]\n");
+    let open = token(&site, OTHER);
+    let site = site.more(RULES);
+    changes_nothing(&site, 403, || post(&site, OTHER, &[("token", &open), ("act", "retry"), ("job", "1")], &[]));
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn hostile_text_is_shown_and_does_nothing() {
 #[test]
 fn a_name_may_be_anything() {
     let site = site();
-    see(&site, HOSTILE, "").is(200).says("for <bdi>&lt;script&gt;alert(1)");
+    see(&site, HOSTILE, "").is(200).says("for <bdi>&lt;script&gt;alert(1)").says("\\u{202e}gpj&quot;");
     let mut command = program(&site, "status", "GET", "");
     let bytes: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff\xfe");
     let page = reply(command.env("REMOTE_USER", bytes));
