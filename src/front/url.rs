@@ -64,7 +64,7 @@ impl std::fmt::Display for Address {
 
 /// As the client wrote it if the server tells, since rewriting shows in the other variables. Two slashes at the
 /// beginning would name a host.
-pub(super) fn path(variables: &Variables) -> String {
+fn path(variables: &Variables) -> String {
     let written = variables.bytes("REQUEST_URI").filter(|uri| uri.starts_with(b"/"));
     let path = if let Some(uri) = written {
         escaped(uri.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or_default(), ESCAPED)

@@ -18,7 +18,7 @@ use crate::{
         queues,
         world::World,
     },
-    front::{body, query, response::Response, url, variables::Variables},
+    front::{body, query, response::Response, variables::Variables},
     site::Site,
     store::Mode,
 };
@@ -50,7 +50,7 @@ pub(super) fn perform(visit: &Visit, input: impl Read + AsFd) -> Result<Response
     tracing::info!(user = %String::from_utf8_lossy(user), deed = ?deed, "asked on the status page");
     let said = deed.execute(visit.world)?;
     let back = form.get("back")?.unwrap_or_default();
-    Ok(see(visit.variables, &address(&seal, user, &back, &said)))
+    Ok(see(&address(&seal, user, &back, &said)))
 }
 
 impl Deed {
@@ -115,9 +115,10 @@ fn address(seal: &Seal, user: &[u8], back: &str, said: &str) -> String {
     query::encode(pairs.iter().map(|(name, value)| (&**name, &**value)))
 }
 
-fn see(variables: &Variables, query: &str) -> Response {
-    let location = format!("{}?{query}", url::path(variables));
-    Response::passing(303).with("Location", location).with("Content-Length", "0")
+/// Relative to where the form was sent (RFC 9110, section 10.2.2), as all links here are: behind a proxy that shows the
+/// page at another place a path would lead astray. RFC 3875 knows no relative ones, but servers hand on what they get.
+fn see(query: &str) -> Response {
+    Response::passing(303).with("Location", format!("?{query}")).with("Content-Length", "0")
 }
 
 #[cfg(test)]

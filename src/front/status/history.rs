@@ -9,6 +9,7 @@ use super::{
     shown,
 };
 use crate::{
+    cli::Filters,
     commands::jobs::{filter, history},
     front::response::Response,
     model::{attempt::Attempt, clock::Stamp, status::Outcome},
@@ -29,11 +30,16 @@ pub(super) fn page(visit: &Visit, view: &View) -> Result<Response, Refusal> {
         rows => found.iter().map(|(_, attempt)| line(attempt)).collect::<Value>(),
         fields => jobs::fields(visit, view)?,
         choice => jobs::choice(visit, "result", "Result", Outcome::ALL.map(|outcome| outcome.name().to_owned()).to_vec())?,
-        look_back => LOOK_BACK,
+        look_back => is_deep(&jobs::filters(visit)?).then_some(LOOK_BACK),
         older,
         newest => visit.asked.get("below")?.map(|_| jobs::link(visit, "")),
     };
     html::page(visit, view, "History", "history.html", values)
+}
+
+/// Whether no index knows what is asked for.
+fn is_deep(filters: &Filters) -> bool {
+    filters.queue.is_some() || filters.client.is_some() || !filters.params.is_empty()
 }
 
 /// One more than is shown, to know whether there are more.

@@ -22,10 +22,10 @@ pub(super) const ROWS: u32 = 50;
 const FIELDS: [(&str, &str, &str); 6] = [
     ("exporter", "Exporter", ""),
     ("queue", "Queue", ""),
-    ("client", "Client", "name, or stored hash"),
+    ("client", "Client", "name or hash"),
     ("param", "Parameter", "NAME=VALUE"),
     ("since", "Since", "2h, or 2026-03-01"),
-    ("until", "Until", "1h, or a date and time"),
+    ("until", "Until", "1h, or 2026-03-02"),
 ];
 
 pub(super) fn page(visit: &Visit, view: &View) -> Result<Response, Refusal> {

@@ -25,7 +25,7 @@ fn changes_nothing(site: &Site, status: u16, send: impl FnOnce() -> Reply) {
 #[track_caller]
 fn follow(site: &Site, reply: &Reply) -> Reply {
     let location = reply.is(303).header("location");
-    let query = location.strip_prefix("/status?").unwrap_or_else(|| panic!("{location}"));
+    let query = location.strip_prefix('?').unwrap_or_else(|| panic!("{location}"));
     see(site, ADMIN, query)
 }
 
@@ -160,7 +160,7 @@ fn a_token_is_its_users_own_and_grows_old() {
 fn what_was_done_is_said_by_ourselves_only() {
     let site = busy();
     let done = post(&site, ADMIN, &[("token", &token(&site, ADMIN)), ("act", "pause"), ("queue", "default")], &[]);
-    let query = done.header("location").strip_prefix("/status?").unwrap().to_owned();
+    let query = done.header("location").strip_prefix('?').unwrap().to_owned();
     see(&site, ADMIN, &query).says("role=\"status\"").has("refresh", "30; url=?page=overview&span=hour");
     let lie = query.replace("default", "other");
     assert!(!see(&site, ADMIN, &lie).text().contains("role=\"status\""));
@@ -177,7 +177,7 @@ fn the_way_back_stays_on_the_page() {
         let form = [("token", &*token), ("act", "pause"), ("queue", "default"), ("back", back)];
         let reply = post(&site, ADMIN, &form, &[("REQUEST_URI", "//evil.example/status?page=act")]);
         let location = reply.is(303).header("location");
-        assert!(location.starts_with("/evil.example/status?") && !location.contains([' ', '\\']), "{location}");
+        assert!(location.starts_with('?') && !location.contains([' ', '\\']), "{location}");
         assert!(!reply.headers.contains_key("x-evil"));
     }
 }
