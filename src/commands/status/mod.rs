@@ -11,8 +11,9 @@ mod prometheus;
 mod running;
 pub mod text;
 
-pub use findings::Level;
+pub use findings::{Finding, Level};
 pub use gather::Report;
+pub use running::Running;
 
 use super::{paper::Paper, world::World};
 use crate::{

@@ -35,11 +35,7 @@ enum Deed {
 pub(super) fn perform(visit: &Visit, input: impl Read + AsFd) -> Result<Response, Refusal> {
     // Before anything is refused: some servers cut the connection when nobody takes the form from them.
     let body = body::read(visit.variables, input)?;
-    let user = visit.visitor.user.filter(|_| visit.visitor.is_admin);
-    let user = user.ok_or_else(|| Refusal::new(403, "only those whom status.admins names may do this"))?;
-    if is_from_elsewhere(visit.variables) {
-        return Err(Refusal::new(403, "the form comes from another site"));
-    }
+    let user = admin(visit)?;
     let form = Pairs(query::decode(&body));
     Site::open(&visit.world.config).map_err(anyhow::Error::from)?;
     let seal = form::seal(visit, &visit.world.view_store()?.view())?;
@@ -51,6 +47,16 @@ pub(super) fn perform(visit: &Visit, input: impl Read + AsFd) -> Result<Response
     let said = deed.execute(visit.world)?;
     let back = form.get("back")?.unwrap_or_default();
     Ok(see(&address(&seal, user, &back, &said)))
+}
+
+/// Who sends the form, if it is one who may act and the browser says nothing against it.
+fn admin<'a>(visit: &Visit<'a>) -> Result<&'a [u8], Refusal> {
+    let user = visit.visitor.user.filter(|_| visit.visitor.is_admin);
+    let user = user.ok_or_else(|| Refusal::new(403, "only those whom status.admins names may do this"))?;
+    if is_from_elsewhere(visit.variables) {
+        return Err(Refusal::new(403, "the form comes from another site"));
+    }
+    Ok(user)
 }
 
 impl Deed {

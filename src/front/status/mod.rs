@@ -18,6 +18,7 @@ mod jobs;
 mod overview;
 mod pace;
 mod plot;
+mod refresh;
 mod refusal;
 mod seal;
 mod shown;

@@ -1,24 +1,19 @@
 //! The overview: everything that `pressroom status` says, or its counts alone.
 
-use std::time::Duration;
-
 use minijinja::{Value, context};
 use serde_json::{Map, json};
 
-use super::{Visit, form, html, job::fact, jobs, pace::Span, plot, refusal::Refusal, shown};
+use super::{Visit, form, html, job::fact, jobs, pace::Span, plot, refresh::Refresh, refusal::Refusal, shown};
 use crate::{
     commands::{
         queues::Queue,
-        status::{Level, Report, json as program, text},
+        status::{Finding, Level, Report, Running, json as program, text},
         words,
     },
     front::response::Response,
     model::status::Status,
     store::{Mode, View},
 };
-
-/// Seconds after which the page looks again.
-const AGAIN: u64 = 30;
 
 /// What of the report's object is a count or an age, and of nobody's.
 const COUNTS: [&str; 9] =
@@ -33,22 +28,30 @@ pub(super) fn all(visit: &Visit, view: &View) -> Result<Response, Refusal> {
     let refresh = Refresh::of(visit, span)?;
     let values = context! {
         plots => plot::all(view, span, visit.now)?,
-        spans => Span::ALL.map(|other| context! {
-            text => other.title(), current => other == span,
-            url => format!("?{}", visit.asked.link(&[("span", other.name()), ("said", ""), ("seal", "")])),
-        }).to_vec(),
-        findings => report.findings.iter().map(|finding| context! {
-            level => finding.level.name(), text => shown::line(&finding.text),
-        }).collect::<Value>(),
-        running => report.running.iter().map(|running| context! {
-            text => shown::line(&text::run(running)), url => jobs::url(Some(running.job.id), &running.job.filename),
-        }).collect::<Value>(),
+        spans => Span::ALL.map(|other| link(visit, other, span)).to_vec(),
+        findings => report.findings.iter().map(finding).collect::<Value>(),
+        running => report.running.iter().map(running).collect::<Value>(),
         slots => text::slots(&report),
         facts => text::facts(&report).iter().map(fact).collect::<Value>(),
         form => form::values(visit, view)?,
         ..common(&report, &refresh)
     };
     Ok(refresh.asked_of(html::page(visit, view, "Overview", "overview.html", values)?))
+}
+
+/// To the plots of another span.
+fn link(visit: &Visit, other: Span, current: Span) -> Value {
+    let query = visit.asked.link(&[("span", other.name()), ("said", ""), ("seal", "")]);
+    context! { text => other.title(), current => other == current, url => format!("?{query}") }
+}
+
+fn finding(finding: &Finding) -> Value {
+    context! { level => finding.level.name(), text => shown::line(&finding.text) }
+}
+
+fn running(running: &Running) -> Value {
+    let job = &running.job;
+    context! { text => shown::line(&text::run(running)), url => jobs::url(Some(job.id), &job.filename) }
 }
 
 /// For everybody: how many, how old, and of no job in particular.
@@ -118,36 +121,4 @@ fn public(report: &Report) -> serde_json::Value {
     object.insert("oldest_queued_age".into(), json!(age));
     object.insert("cache_files".into(), json!(report.cache.files));
     object.into()
-}
-
-/// The page looks again by itself, unless somebody does not want that.
-///
-/// By a header, which every browser knows, and not by a `meta` element: that has no place for being switched off, which
-/// WCAG 2.2.2 asks for.
-struct Refresh {
-    /// Where it leads; without what was done last, which is told once. `None`: nowhere.
-    to: Option<String>,
-    /// The link that turns it the other way.
-    other: String,
-}
-
-impl Refresh {
-    fn of(visit: &Visit, span: Span) -> Result<Self, Refusal> {
-        let stays = visit.asked.get("refresh")?.is_some_and(|word| word == "off");
-        let link = |refresh| {
-            let pairs = [("page", "overview"), ("span", span.name()), ("refresh", refresh), ("said", ""), ("seal", "")];
-            format!("?{}", visit.asked.link(&pairs))
-        };
-        let other = link(if stays { "" } else { "off" });
-        Ok(Self { to: (!stays).then(|| link("")), other })
-    }
-
-    fn asked_of(&self, response: Response) -> Response {
-        response.maybe("Refresh", self.to.as_ref().map(|to| format!("{AGAIN}; url={to}")))
-    }
-
-    fn values(&self) -> Value {
-        let often = words::duration(Duration::from_secs(AGAIN));
-        context! { on => self.to.is_some(), often, other => &*self.other }
-    }
 }

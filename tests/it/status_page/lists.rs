@@ -137,7 +137,6 @@ fn a_hundred_thousand_jobs_and_attempts_do_not_slow_a_page_down() {
         let took = start.elapsed();
         assert!(page.is(200).body.len() < 100_000, "{query}: {} bytes", page.body.len());
         assert!(took < MOST, "{query}: {took:?}");
-        eprintln!("{query:40} {took:?} {} bytes", page.body.len());
     }
     assert_eq!(files(&see(&site, OTHER, "page=jobs&below=500"))[0], "b499");
     assert_eq!(files(&see(&site, OTHER, "page=jobs&param=title%3Db77")), ["b77"]);
