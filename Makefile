@@ -23,9 +23,10 @@ BINARY ?= $(TARGET_DIR)/$(TARGET)/release/pressroom
 COMPLETIONS ?= $(TARGET_DIR)/completions
 PACKAGES ?= $(TARGET_DIR)
 
-# The CGI scripts, and what the ready exporters consist of: programs and the two files that they read. In place of
-# bin/pressroom.cgi a link is installed, which spares each request a shell.
-EXPORTERS = $(filter-out bin/pressroom.cgi,$(wildcard bin/*.cgi)) bin/export-pandoc bin/export-calibre bin/export-thumbnail
+# What the ready exporters consist of: programs and the two files that they read. In place of the CGI scripts links are
+# installed, which spare each request a shell.
+SCRIPTS = $(wildcard bin/*.cgi)
+EXPORTERS = bin/export-pandoc bin/export-calibre bin/export-thumbnail
 EXPORTER_PARTS = bin/exporter.sh bin/export-pandoc.lua
 PAGES1 = $(wildcard docs/man/*.1)
 PAGES5 = $(wildcard docs/man/*.5)
@@ -73,8 +74,8 @@ install-files: # of what is built already
 	$(INSTALL) -m 755 "$(BINARY)" "$(bindir)/pressroom"
 	$(INSTALL) -m 755 $(EXPORTERS) "$(libexecdir)"
 	$(INSTALL) -m 644 $(EXPORTER_PARTS) "$(libexecdir)"
-	ln -sf "$(PREFIX)/bin/pressroom" "$(libexecdir)/pressroom.cgi"
-	$(INSTALL) -m 755 bin/pressroom.cgi "$(docdir)/examples"
+	for script in $(notdir $(SCRIPTS)); do ln -sf "$(PREFIX)/bin/pressroom" "$(libexecdir)/$$script"; done
+	$(INSTALL) -m 755 $(SCRIPTS) "$(docdir)/examples"
 	$(INSTALL) -m 644 $(PAGES1) "$(mandir)/man1"
 	$(INSTALL) -m 644 $(PAGES5) "$(mandir)/man5"
 	$(INSTALL) -m 644 $(TEXTS) "$(docdir)"

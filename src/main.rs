@@ -19,6 +19,7 @@ use clap::Parser;
 use crate::{
     cli::{Cli, Command, Global, RequestArgs},
     exit::{Exit, Failure},
+    front::Front,
 };
 
 fn main() -> ExitCode {
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
 fn start() -> Result<(), Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
     match front::words_before(&words) {
-        Some(before) => serve(before),
+        Some((front, before)) => serve(front, before),
         None => match cli::quick::request(words.get(1..).unwrap_or_default()) {
             Some((global, args)) => request(&global, &args),
             None => run(),
@@ -57,21 +58,21 @@ fn request(global: &Global, args: &RequestArgs) -> Result<(), Failure> {
     commands::request::run(global, args)
 }
 
-/// The options before `request --cgi` count; whatever a web server put behind it does not.
-fn serve(before: &[OsString]) -> Result<(), Failure> {
+/// The options before `request --cgi` or `status --cgi` count; whatever a web server put behind it does not.
+fn serve(front: Front, before: &[OsString]) -> Result<(), Failure> {
     if let [] | [_] = before {
-        return answer(&Global::default());
+        return answer(front, &Global::default());
     }
-    let words = before.iter().cloned().chain(["request", "-"].map(OsString::from));
+    let words = before.iter().cloned().chain([OsString::from("status")]);
     match Cli::try_parse_from(words) {
-        Ok(cli) => answer(&cli.global),
+        Ok(cli) => answer(front, &cli.global),
         Err(error) => commands::usage::answer(&error),
     }
 }
 
-fn answer(global: &Global) -> Result<(), Failure> {
+fn answer(front: Front, global: &Global) -> Result<(), Failure> {
     logging::start(global);
-    front::serve(global)
+    front::serve(front, global)
 }
 
 fn run() -> Result<(), Failure> {

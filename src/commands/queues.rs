@@ -96,6 +96,21 @@ fn as_table(queues: &[Queue], paper: &mut Paper) {
 }
 
 fn set(world: &World, names: &[String], mode: Mode) -> Result<(), Failure> {
+    set_mode(world, names, mode)?;
+    let mut paper = Paper::new();
+    for name in names {
+        paper.line(is_now(name, mode));
+    }
+    paper.close()
+}
+
+/// What is told when it is done.
+pub fn is_now(queue: &str, mode: Mode) -> String {
+    format!("queue {queue} is {}", mode.name())
+}
+
+/// Sets queues, all of which have to be known, to a mode.
+pub fn set_mode(world: &World, names: &[String], mode: Mode) -> Result<(), Failure> {
     let mut store = world.open_store()?;
     let known = all(world, &store.view())?;
     for name in names {
@@ -107,12 +122,10 @@ fn set(world: &World, names: &[String], mode: Mode) -> Result<(), Failure> {
     }
     write(&mut store, names, mode)?;
     world.site.ring();
-    let mut paper = Paper::new();
     for name in names {
         tracing::info!(queue = name, mode = mode.name(), "set");
-        paper.line(format!("queue {name} is {}", mode.name()));
     }
-    paper.close()
+    Ok(())
 }
 
 fn write(store: &mut Store, names: &[String], mode: Mode) -> anyhow::Result<()> {

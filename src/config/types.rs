@@ -20,10 +20,6 @@ pub struct Config {
     pub exporters: BTreeMap<String, Exporter>,
     pub schedules: BTreeMap<String, Schedule>,
     pub notify: Option<Notify>,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "checked already; the status page, which reads it, is not there yet")
-    )]
     pub status: StatusRules,
     pub history: HistoryRules,
 }
@@ -227,10 +223,12 @@ pub struct Notify {
     pub on_ok: bool,
 }
 
-/// `[status]`.
+/// `[status]`: the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatusRules {
+    /// Whoever has not logged in sees counts.
     pub public: bool,
+    /// The `REMOTE_USER`s who may act.
     pub admins: Vec<String>,
 }
 

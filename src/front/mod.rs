@@ -24,6 +24,7 @@ mod say;
 mod sendfile;
 mod since;
 mod slot;
+mod status;
 mod templates;
 mod url;
 mod validators;
@@ -32,42 +33,81 @@ mod visit;
 mod wish;
 mod words;
 
-use std::{
-    ffi::{OsStr, OsString},
-    panic::AssertUnwindSafe,
-    path::Path,
-};
+use std::{ffi::OsString, panic::AssertUnwindSafe, path::Path};
 
-use self::{reply::Reply, variables::Variables};
+use self::{reply::Reply, response::Response, variables::Variables};
 use crate::{
     cli::Global,
     commands::world::World,
     exit::{Exit, Failure},
 };
 
-/// The name under which the program is a CGI program whatever the words are: a link of this name to it spares each
-/// request the shell of `bin/pressroom.cgi`.
-const NAME: &str = "pressroom.cgi";
+/// What a web server can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// For visitors who want a file.
+    Request,
+    /// For administrators.
+    Status,
+}
 
-/// If the command line is `pressroom [OPTIONS] request --cgi …`, the words up to `request`; if the program was called
-/// as `pressroom.cgi`, this name. What follows was passed on by a web server and is ignored.
-pub fn words_before(words: &[OsString]) -> Option<&[OsString]> {
-    if words.first().is_some_and(|name| Path::new(name).file_name() == Some(OsStr::new(NAME))) {
-        return Some(&words[..1]);
+impl Front {
+    /// The names under which the program is a CGI program whatever the words are: a link of this name to it spares
+    /// each request the shell of the script in `bin/`.
+    fn called(name: &OsString) -> Option<Self> {
+        match Path::new(name).file_name()?.to_str()? {
+            "pressroom.cgi" => Some(Self::Request),
+            "status.cgi" => Some(Self::Status),
+            _ => None,
+        }
     }
-    let at = words.iter().position(|word| word == "request")?;
+
+    fn named(word: &OsString) -> Option<Self> {
+        match word.to_str()? {
+            "request" => Some(Self::Request),
+            "status" => Some(Self::Status),
+            _ => None,
+        }
+    }
+
+    fn respond(self, global: &Global, variables: &Variables) -> Response {
+        let input = std::io::stdin();
+        match (self, World::load(global)) {
+            (Self::Status, world) => status::respond(world, variables, input),
+            (Self::Request, Ok(world)) => visit::respond(&world, variables, input),
+            (Self::Request, Err(failure)) => Reply::bare(variables).failure(&failure),
+        }
+    }
+
+    /// The answer when answering has failed.
+    fn fault(self, variables: &Variables) -> Response {
+        match self {
+            Self::Request => Reply::bare(variables).fault(),
+            Self::Status => status::fault(variables),
+        }
+    }
+}
+
+/// If the command line is `pressroom [OPTIONS] request --cgi …`, or the same with `status`, which of them and the words
+/// before it; if the program was called as one of them, this name. What follows was passed on by a web server and is
+/// ignored.
+pub fn words_before(words: &[OsString]) -> Option<(Front, &[OsString])> {
+    if let Some(front) = words.first().and_then(Front::called) {
+        return Some((front, &words[..1]));
+    }
+    let (at, front) = words.iter().enumerate().find_map(|(at, word)| Some((at, Front::named(word)?)))?;
     words.get(at + 1).filter(|word| *word == "--cgi")?;
-    Some(&words[..at])
+    Some((front, &words[..at]))
 }
 
 /// Answers the request that the environment describes. Ends well whatever the status: the answer tells.
-pub fn serve(global: &Global) -> Result<(), Failure> {
+pub fn serve(front: Front, global: &Global) -> Result<(), Failure> {
     let variables = Variables::of_process();
     if variables.bytes("REQUEST_METHOD").is_none() {
         return Err(Failure::because(Exit::Usage, "--cgi is for web servers: REQUEST_METHOD is not set"));
     }
-    let answered = std::panic::catch_unwind(AssertUnwindSafe(|| respond(global, &variables)));
-    let response = answered.unwrap_or_else(|_| Reply::bare(&variables).fault());
+    let answered = std::panic::catch_unwind(AssertUnwindSafe(|| front.respond(global, &variables)));
+    let response = answered.unwrap_or_else(|_| front.fault(&variables));
     let response = if is_head(&variables) { response.without_body() } else { response };
     match response.send(std::io::stdout()) {
         Err(error) if !response::is_gone(&error) => Err(error.into()),
@@ -79,13 +119,6 @@ fn is_head(variables: &Variables) -> bool {
     variables.text("REQUEST_METHOD") == Some("HEAD")
 }
 
-fn respond(global: &Global, variables: &Variables) -> response::Response {
-    match World::load(global) {
-        Ok(world) => visit::respond(&world, variables, std::io::stdin()),
-        Err(failure) => Reply::bare(variables).failure(&failure),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,14 +126,16 @@ mod tests {
     #[test]
     fn words_of_a_server_do_not_count() {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let before = |text: &str| words_before(&words(text)).map(<[OsString]>::len);
-        assert_eq!(before("pressroom request --cgi"), Some(1));
-        assert_eq!(before("pressroom --config x request --cgi --help tick"), Some(3));
+        let before = |text: &str| words_before(&words(text)).map(|(front, before)| (front, before.len()));
+        assert_eq!(before("pressroom request --cgi"), Some((Front::Request, 1)));
+        assert_eq!(before("pressroom --config x request --cgi --help tick"), Some((Front::Request, 3)));
+        assert_eq!(before("pressroom -v status --cgi --format json"), Some((Front::Status, 2)));
+        assert_eq!(before("pressroom request status --cgi"), None);
         assert_eq!(before("pressroom request epub --cgi"), None);
         assert_eq!(before("pressroom tick"), None);
         assert_eq!(before("pressroom request"), None);
-        assert_eq!(before("/usr/lib/cgi-bin/pressroom.cgi --config x tick"), Some(1));
-        assert_eq!(before("pressroom.cgi"), Some(1));
+        assert_eq!(before("/usr/lib/cgi-bin/pressroom.cgi --config x tick"), Some((Front::Request, 1)));
+        assert_eq!(before("status.cgi"), Some((Front::Status, 1)));
         assert_eq!(before("other.cgi tick"), None);
     }
 }

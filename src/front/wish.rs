@@ -91,7 +91,8 @@ impl Wish {
     }
 }
 
-fn method(variables: &Variables) -> Result<Method, Problem> {
+/// `Err`: one that is not known here.
+pub(super) fn method(variables: &Variables) -> Result<Method, Problem> {
     match variables.text("REQUEST_METHOD") {
         Some("GET") => Ok(Method::Get),
         Some("HEAD") => Ok(Method::Head),

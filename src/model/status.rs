@@ -111,6 +111,11 @@ impl Outcome {
         Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
+    /// Neither a success nor an end that an administrator wanted.
+    pub const fn is_failure(self) -> bool {
+        !matches!(self, Self::Ok | Self::Cancelled | Self::Shutdown)
+    }
+
     /// The state of a job whose last attempt ended so.
     pub const fn failed_status(self) -> Status {
         match self {

@@ -88,6 +88,8 @@ pub struct JobQuery {
     pub reverse: bool,
     /// `None`: all.
     pub limit: Option<u32>,
+    /// Only those with smaller ids: the next page of a list that begins with the newest.
+    pub below: Option<i64>,
 }
 
 /// Which past attempts, in which order, how many.
@@ -100,6 +102,8 @@ pub struct AttemptQuery {
     pub reverse: bool,
     /// `None`: all.
     pub limit: Option<u32>,
+    /// Only what stands behind this end and row in a list that begins with the newest: its next page.
+    pub below: Option<(Stamp, i64)>,
 }
 
 impl AttemptQuery {
@@ -208,12 +212,29 @@ impl View<'_> {
     }
 }
 
+/// Along the ids, where those are wanted in turn: a page is short, and any other index would have all that it finds
+/// sorted first. What has been started is few, and found at once.
+fn walk(query: &JobQuery) -> &'static str {
+    match (query.order, query.limit, &query.statuses[..]) {
+        (JobOrder::Id, Some(_), [Status::Started]) => " INDEXED BY job_started",
+        (JobOrder::Id, Some(_), _) => " NOT INDEXED",
+        _ => "",
+    }
+}
+
 fn job_sql(query: &JobQuery) -> (String, Vec<Box<dyn ToSql>>) {
     let mut conditions = Where::default();
-    if !query.statuses.is_empty() {
-        // As numbers in the text: a partial index is used only for a condition that is seen when the plan is made.
-        let codes: Vec<_> = query.statuses.iter().map(|status| status.code().to_string()).collect();
-        conditions.and(format!("status IN ({})", codes.join(", ")), []);
+    // As numbers in the text: a partial index is used only for a condition that is seen when the plan is made.
+    match &query.statuses[..] {
+        [] => {}
+        [one] => conditions.and(format!("status = {}", one.code()), []),
+        many => {
+            let codes: Vec<_> = many.iter().map(|status| status.code().to_string()).collect();
+            conditions.and(format!("status IN ({})", codes.join(", ")), []);
+        }
+    }
+    if let Some(id) = query.below {
+        conditions.and("id < ?", [boxed(id)]);
     }
     conditions.equal("exporter", query.about.exporter.as_ref());
     conditions.between("submitted", &query.about);
@@ -221,7 +242,8 @@ fn job_sql(query: &JobQuery) -> (String, Vec<Box<dyn ToSql>>) {
     let direction = direction(query.reverse);
     let order: Vec<_> = query.order.columns().iter().map(|column| format!("{column}{direction}")).collect();
     let sql = format!(
-        "SELECT id FROM job WHERE {} ORDER BY {} LIMIT {}",
+        "SELECT id FROM job{} WHERE {} ORDER BY {} LIMIT {}",
+        walk(query),
         conditions.text(),
         order.join(", "),
         limit(query.limit)
@@ -251,6 +273,9 @@ fn attempt_sql(query: &AttemptQuery, index: &str, outcomes: &[Outcome]) -> (Stri
         }
     }
     walk.between("ended", &query.about);
+    if let Some((ended, row)) = query.below {
+        walk.and("ended <= ? AND (ended < ? OR rowid < ?)", [boxed(ended), boxed(ended), boxed(row)]);
+    }
     look.contents(&query.about);
     let (column, most) = (query.order.column(), limit(query.limit));
     let direction = direction(query.reverse);
@@ -258,16 +283,23 @@ fn attempt_sql(query: &AttemptQuery, index: &str, outcomes: &[Outcome]) -> (Stri
     let sql = if query.is_deep() {
         format!(
             "SELECT {column}, n FROM (SELECT rowid AS n, * FROM attempt INDEXED BY {index} WHERE {walked}
-              ORDER BY ended DESC LIMIT {LOOK_BACK}) WHERE {} ORDER BY {column}{direction}, n{direction} LIMIT {most}",
+              ORDER BY ended DESC, rowid DESC LIMIT {LOOK_BACK}) WHERE {} ORDER BY {column}{direction}, n{direction} LIMIT {most}",
             look.text()
         )
     } else {
         format!(
-            "SELECT ended, rowid FROM attempt INDEXED BY {index} WHERE {walked} ORDER BY ended{direction} LIMIT {most}"
+            "SELECT ended, rowid FROM attempt INDEXED BY {index} WHERE {walked}
+              ORDER BY ended{direction}, rowid{direction} LIMIT {most}"
         )
     };
     walk.values.extend(look.values);
     (sql, walk.values)
+}
+
+/// The statement that answers a query, for a look at its plan.
+#[cfg(test)]
+pub(super) fn job_statement(query: &JobQuery) -> String {
+    job_sql(query).0
 }
 
 /// The statements that answer a query, for a look at their plans.

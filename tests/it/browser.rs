@@ -1,6 +1,6 @@
 //! A real browser: what a visitor sees from the first click to the file on the disk, with scripts and without.
 
-mod driver;
+pub mod driver;
 
 use std::fs;
 
@@ -121,7 +121,7 @@ fn a_button_queues_where_looking_does_not() {
 }
 
 /// No violation that axe-core knows of.
-fn assert_accessible(browser: &Browser, what: &str) {
+pub fn assert_accessible(browser: &Browser, what: &str) {
     let axe = format!("{}/target/needs/node_modules/axe-core/axe.min.js", env!("CARGO_MANIFEST_DIR"));
     let Ok(source) = fs::read_to_string(&axe) else {
         eprintln!("SKIPPED: browser accessibility: axe-core is not installed");

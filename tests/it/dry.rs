@@ -51,7 +51,7 @@ fn listing(dir: &Path, into: &mut BTreeMap<PathBuf, Seen>) {
 
 /// Runs it and compares the whole state directory before and after.
 #[track_caller]
-fn writes_nothing(site: &Site, run: impl FnOnce() -> Done) -> Done {
+pub fn writes_nothing<T>(site: &Site, run: impl FnOnce() -> T) -> T {
     let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
     listing(&site.path("s"), &mut before);
     let done = run();

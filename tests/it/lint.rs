@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     site::{Done, Site},
-    web::{RULES, cgi},
+    web::{RULES, cgi, program},
 };
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
@@ -63,5 +63,27 @@ fn a_linter_finds_no_error_in_any_answer() {
     for (method, query, headers) in answers {
         let done = Done::of(cgi(&site, method, "/epub", query).envs(headers.iter().copied()));
         assert_clean(&linter, &format!("{method} {query} {headers:?}"), &over_http(&done));
+    }
+}
+
+#[test]
+fn a_linter_finds_no_error_in_the_status_page() {
+    let Some(linter) = linter() else {
+        eprintln!("SKIPPED: an HTTP linter for the status page: httplint is not installed");
+        return;
+    };
+    let site = Site::new().create();
+    let answers: [(&str, &str, Headers); 7] = [
+        ("GET", "", &[("REMOTE_USER", "anna")]),
+        ("GET", "page=jobs", &[("REMOTE_USER", "anna")]),
+        ("GET", "format=json", &[("REMOTE_USER", "anna")]),
+        ("GET", "page=nonsense", &[("REMOTE_USER", "anna")]),
+        ("GET", "page=act", &[("REMOTE_USER", "anna")]),
+        ("POST", "page=act", &[("REMOTE_USER", "anna")]),
+        ("GET", "", &[]),
+    ];
+    for (method, query, headers) in answers {
+        let done = Done::of(program(&site, "status", method, query).envs(headers.iter().copied()));
+        assert_clean(&linter, &format!("status {method} {query} {headers:?}"), &over_http(&done));
     }
 }

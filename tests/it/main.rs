@@ -69,6 +69,7 @@ mod sources;
 mod spoken;
 mod stale;
 mod status;
+mod status_page;
 mod stops;
 mod strays;
 mod stuck;

@@ -1,11 +1,12 @@
-//! The cases of docs/runbook.md are made to happen: `status` and `check` point at the cause, the remedy is the one that
-//! stands there, and nothing that can be told is missing from it.
+//! The cases of docs/runbook.md are made to happen: `status`, its page and `check` point at the cause, the remedy is the
+//! one that stands there, and nothing that can be told is missing from it.
 
 use std::{fs, path::Path};
 
 use crate::{
     admin::site_with,
     site::{Done, Site, wait_until},
+    status_page,
     together::Paused,
 };
 
@@ -20,7 +21,14 @@ fn well(site: &Site) {
 #[track_caller]
 fn both_say(site: &Site, exit: i32, cause: &str) {
     site.run(&["status"]).exits(exit).says(cause);
+    page_says(site, cause);
     site.run(&["check"]).exits(0).says("warning: ").says(cause);
+}
+
+/// The status page as well.
+#[track_caller]
+fn page_says(site: &Site, cause: &str) {
+    status_page::see(site, "anna", "").is(200).says(&cause.replace('\'', "&#x27;"));
 }
 
 #[test]
@@ -30,6 +38,7 @@ fn cron_has_stopped() {
     let sql = "UPDATE meta SET tick_at = tick_at - 840000, tick_boot_id = 'an earlier one'";
     site.database().execute(sql, []).unwrap();
     site.run(&["status"]).exits(2).says("critical: no tick has run for 14m; is the crontab of the cron user installed");
+    page_says(&site, "no tick has run for 14m; is the crontab of the cron user installed");
     site.run(&["check"]).exits(0).says("warning: the last tick ran 14m ago; is `pressroom tick` in the crontab of");
     site.ask("Emma").exits(75).warns("no tick has run for 14 minutes");
     well(&site);
@@ -46,6 +55,7 @@ fn the_disk_is_full() {
     let site = site.head(&head("900PB"));
     site.tick().exits(0).stderr("");
     site.run(&["status"]).exits(2).says("less than min_free (799.4 PiB): nothing is started; free some space");
+    page_says(&site, "less than min_free (799.4 PiB): nothing is started; free some space");
     site.run(&["check"]).exits(0).says("are free below").says("free some space or lower min_free");
     site.ask("Emma").exits(0);
     site.ask("Nana").exits(69).says("unavailable the server is low on disk space");
@@ -62,6 +72,7 @@ fn an_exporter_is_missing() {
     site.tick();
     site.mailed().warns("job 1 (epub/Emma.epub) failed: spawn, /opt/export-book");
     site.run(&["status"]).exits(1).says("exporter epub fails on every file").says("could not be started");
+    page_says(&site, "exporter epub fails on every file");
     site.run(&["check"]).exits(78).warns("exporter epub: the program /opt/export-book does not exist");
     let site = site.exporter_with(r#"echo whole >"$1""#, "max_attempts = 1");
     site.run(&["try", "epub", "title=Emma", "--allow-root"]).exits(0);
@@ -95,6 +106,7 @@ fn a_job_hangs() {
     site.brief_tick();
     wait_until("it hangs", || site.path("hangs").exists());
     site.run(&["status"]).exits(0).says("job 1 (epub/Emma.epub) for");
+    page_says(&site, "job 1 (epub/Emma.epub) for");
     site.run(&["jobs", "list", "--status", "started"]).exits(0).says("epub/Emma.epub");
     wait_until("the log is there", || site.run(&["jobs", "log", "1"]).out().contains("busy"));
     site.run(&["jobs", "cancel", "1"]).exits(0);
@@ -143,6 +155,7 @@ fn the_clock_is_an_hour_off() {
     site.tick();
     site.clock(3600.0);
     site.run(&["status"]).exits(2).says("the clock was set since the last tick; check the time service");
+    page_says(&site, "the clock was set since the last tick; check the time service");
     site.run(&["check"]).exits(0).says("warning: the clock was set since the last tick");
     site.tick().exits(0).stderr("");
     assert!(site.cached("epub/Emma.epub").exists(), "nothing is expired in the first round");

@@ -1,6 +1,6 @@
 //! The same table of requests against the web servers themselves, with the configurations of `docs/examples/`.
 
-mod http;
+pub mod http;
 pub mod start;
 mod table;
 

@@ -99,9 +99,16 @@ impl Reply {
 
 /// The program as a server would start it.
 pub fn cgi(site: &Site, method: &str, path: &str, query: &str) -> Command {
-    let mut command = site.command(&["request", "--cgi"]);
+    let mut command = program(site, "request", method, query);
+    command.env("SCRIPT_NAME", "/export").env("PATH_INFO", path);
+    command
+}
+
+/// The same for one of the two that are for servers.
+pub fn program(site: &Site, front: &str, method: &str, query: &str) -> Command {
+    let mut command = site.command(&[front, "--cgi"]);
     command.env("GATEWAY_INTERFACE", "CGI/1.1").env("SERVER_PROTOCOL", "HTTP/1.1").env("REQUEST_METHOD", method);
-    command.env("SCRIPT_NAME", "/export").env("PATH_INFO", path).env("QUERY_STRING", query);
+    command.env("SCRIPT_NAME", "/").env("QUERY_STRING", query);
     command.env("SERVER_NAME", "localhost").env("SERVER_PORT", "80").env("REMOTE_ADDR", "192.0.2.7");
     command
 }
@@ -125,9 +132,14 @@ pub fn reply(command: &mut Command) -> Reply {
 /// A POST of this form.
 #[track_caller]
 pub fn post(site: &Site, path: &str, query: &str, form: &[u8]) -> Reply {
-    let mut command = cgi(site, "POST", path, query);
+    reply_to_form(&mut cgi(site, "POST", path, query), form)
+}
+
+/// Sends a form as browsers do.
+#[track_caller]
+pub fn reply_to_form(command: &mut Command, form: &[u8]) -> Reply {
     command.env("CONTENT_TYPE", "application/x-www-form-urlencoded").env("CONTENT_LENGTH", form.len().to_string());
-    reply_to_body(&mut command, form)
+    reply_to_body(command, form)
 }
 
 /// Sends so much of a body and then closes it.

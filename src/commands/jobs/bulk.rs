@@ -50,6 +50,11 @@ pub fn run(store: &mut Store, args: &BulkArgs, deed: &Deed) -> Result<(), Failur
     if refused && !args.jobs.is_empty() { Err(Failure::code(Exit::BadValue)) } else { Ok(()) }
 }
 
+/// Acts on the one job of this id, which nobody has to confirm.
+pub fn one(store: &mut Store, id: i64, deed: &Deed) -> anyhow::Result<Done> {
+    store.immediate(|tx| (deed.act)(tx, id))
+}
+
 fn chosen(view: &View, args: &BulkArgs, deed: &Deed) -> Result<Vec<i64>, Failure> {
     match (args.jobs.is_empty(), is_filtered(args)) {
         (false, false) => args.jobs.iter().map(|word| find::job(view, word).map(|job| job.id)).collect(),
@@ -77,7 +82,7 @@ fn filtered(view: &View, args: &BulkArgs, deed: &Deed) -> Result<Vec<i64>, Failu
         return Err(usage(&format!("no job of that status can be meant: {} is for others", deed.verb)));
     }
     let about = filter::about(view, &args.filters)?;
-    let query = JobQuery { about, statuses, order: JobOrder::Id, reverse: false, limit: None };
+    let query = JobQuery { about, statuses, order: JobOrder::Id, reverse: false, limit: None, below: None };
     let ids = view.job_ids(&query).map_err(anyhow::Error::from)?;
     if ids.is_empty() {
         return Err(Failure::because(Exit::Absent, "no job matches"));

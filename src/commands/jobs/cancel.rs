@@ -12,13 +12,26 @@ use crate::{
     store::Tx,
 };
 
+const DEED: Deed = Deed { verb: "cancel", on: &[Status::Queued, Status::Started], act: &one };
+
 /// Cancels the jobs that are meant.
 pub fn run(world: &World, args: &BulkArgs) -> Result<(), Failure> {
     let mut store = world.open_store()?;
-    let deed = Deed { verb: "cancel", on: &[Status::Queued, Status::Started], act: &one };
-    let done = bulk::run(&mut store, args, &deed);
+    let done = bulk::run(&mut store, args, &DEED);
     world.site.ring();
     done
+}
+
+/// Cancels the job of this id.
+pub fn by_id(world: &World, id: i64) -> Result<Done, Failure> {
+    let done = bulk::one(&mut world.open_store()?, id, &DEED)?;
+    world.site.ring();
+    Ok(done)
+}
+
+/// Whether there is something to cancel.
+pub fn fits(job: &Job) -> bool {
+    DEED.on.contains(&job.status) && !job.cancel
 }
 
 fn one(tx: &Tx, id: i64) -> anyhow::Result<Done> {

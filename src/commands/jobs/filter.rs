@@ -74,8 +74,7 @@ const fn means(word: StatusWord, status: Status) -> bool {
 /// The results that are meant: those named, and those that lead to one of the statuses.
 pub fn outcomes(results: &[Outcome], words: &[StatusWord]) -> Vec<Outcome> {
     let statuses = statuses(words);
-    let is_failure = |outcome: Outcome| !matches!(outcome, Outcome::Ok | Outcome::Cancelled | Outcome::Shutdown);
-    let leads = |outcome: Outcome| is_failure(outcome) && statuses.contains(&outcome.failed_status());
+    let leads = |outcome: Outcome| outcome.is_failure() && statuses.contains(&outcome.failed_status());
     Outcome::ALL.into_iter().filter(|outcome| results.contains(outcome) || leads(*outcome)).collect()
 }
 

@@ -53,6 +53,7 @@ fn query(view: &View, args: &HistoryArgs) -> Result<AttemptQuery, Failure> {
         order,
         reverse,
         limit: filter::limit(args.limit),
+        below: None,
     })
 }
 
@@ -109,7 +110,8 @@ impl Show {
     }
 }
 
-fn cells(attempt: &Attempt) -> [String; 8] {
+/// What a row tells: end, result, duration, memory, CPU time, number, id, filename.
+pub fn cells(attempt: &Attempt) -> [String; 8] {
     let record = attempt.record.as_ref();
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let took = |duration: Option<Duration>| or_dash(duration.map(words::duration));

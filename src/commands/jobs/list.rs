@@ -50,6 +50,7 @@ fn query(view: &View, args: &ListArgs) -> Result<JobQuery, Failure> {
         order,
         reverse,
         limit: filter::limit(args.limit).map(|limit| limit.saturating_add(1)),
+        below: None,
     })
 }
 
@@ -73,20 +74,22 @@ fn as_json(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
 fn as_table(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
     let now = Stamp::now();
     let mut table = Table::new(["ID", "STATUS", "QUEUE", "AGE", "TRIES", "FILENAME", "NOTE"]);
-    each(view, ids, paper, |job, paper| {
-        let cells = [
-            job.id.to_string(),
-            job.status.name().to_owned(),
-            job.queue.clone(),
-            words::duration(now.since(job.submitted)),
-            job.attempts.to_string(),
-            job.filename.clone(),
-            note(job, now),
-        ];
-        table.row(paper, cells);
-    })?;
+    each(view, ids, paper, |job, paper| table.row(paper, cells(job, now)))?;
     table.finish(paper);
     Ok(())
+}
+
+/// What a row tells: id, status, queue, age, attempts, filename, note.
+pub fn cells(job: &Job, now: Stamp) -> [String; 7] {
+    [
+        job.id.to_string(),
+        job.status.name().to_owned(),
+        job.queue.clone(),
+        words::duration(now.since(job.submitted)),
+        job.attempts.to_string(),
+        job.filename.clone(),
+        note(job, now),
+    ]
 }
 
 /// What there is to say about where it stands.

@@ -1,16 +1,16 @@
 //! `pressroom jobs`: what is stuck, why, and how to get it going again.
 
 mod bulk;
-mod cancel;
-mod filter;
-mod find;
-mod history;
+pub mod cancel;
+pub mod filter;
+pub mod find;
+pub mod history;
 mod invalidate;
 pub mod json;
-mod list;
+pub mod list;
 mod log;
-mod retry;
-mod show;
+pub mod retry;
+pub mod show;
 pub mod table;
 
 use super::world::World;

@@ -17,10 +17,21 @@ use crate::{
 pub fn run(world: &World, args: &BulkArgs) -> Result<(), Failure> {
     let mut store = world.open_store()?;
     let act = |tx: &Tx, id: i64| one(world, tx, id);
-    let deed = Deed { verb: "retry", on: &[Status::FailedTimeout, Status::FailedUnknown], act: &act };
-    let done = bulk::run(&mut store, args, &deed);
+    let done = bulk::run(&mut store, args, &deed(&act));
     world.site.ring();
     done
+}
+
+/// Requeues the job of this id.
+pub fn by_id(world: &World, id: i64) -> Result<Done, Failure> {
+    let act = |tx: &Tx, id: i64| one(world, tx, id);
+    let done = bulk::one(&mut world.open_store()?, id, &deed(&act))?;
+    world.site.ring();
+    Ok(done)
+}
+
+fn deed(act: &dyn Fn(&Tx, i64) -> anyhow::Result<Done>) -> Deed<'_> {
+    Deed { verb: "retry", on: &[Status::FailedTimeout, Status::FailedUnknown], act }
 }
 
 fn one(world: &World, tx: &Tx, id: i64) -> anyhow::Result<Done> {

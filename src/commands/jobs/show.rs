@@ -1,7 +1,5 @@
 //! `jobs show`: everything about one job or file.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
 
 use super::{find, find::Subject, json, list};
@@ -11,18 +9,20 @@ use crate::{
     commands::{paper::Paper, words, world::World},
     exit::Failure,
     model::{
-        attempt::{Attempt, Record},
+        attempt::Attempt,
         clock::Stamp,
         job::Job,
         policy::{Freshness, freshness},
         status::Status,
     },
+    store::View,
 };
 
 /// What there is to show.
-struct Page {
-    subject: Subject,
-    attempts: Vec<Attempt>,
+pub struct Page {
+    pub subject: Subject,
+    /// The newest first.
+    pub attempts: Vec<Attempt>,
     file: Option<Cached>,
     freshness: Option<Freshness>,
     /// Among those of its queue that wait for nothing.
@@ -31,7 +31,9 @@ struct Page {
 
 /// Prints the row, the attempts with their limits and usage, and the end of the last log.
 pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
-    let page = gather(world, args)?;
+    let store = world.view_store()?;
+    let view = store.view();
+    let page = gather(world, &view, find::subject(&view, &args.job)?, args.attempts.max(1))?;
     let mut paper = Paper::new();
     match args.format {
         Format::Json => paper.json(&as_json(&page).into()),
@@ -40,18 +42,16 @@ pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
     paper.close()
 }
 
-fn gather(world: &World, args: &ShowArgs) -> Result<Page, Failure> {
-    let store = world.view_store()?;
-    let view = store.view();
-    let subject = find::subject(&view, &args.job)?;
-    let attempts = view.attempts_of(&subject.filename, args.attempts.max(1)).map_err(anyhow::Error::from)?;
+/// Everything about it, with so many of its attempts.
+pub fn gather(world: &World, view: &View, subject: Subject, attempts: u32) -> anyhow::Result<Page> {
+    let attempts = view.attempts_of(&subject.filename, attempts)?;
     let file = world.cache.look(&subject.filename).unwrap_or(None);
     let exporter = subject.filename.split_once('/').and_then(|(name, _)| world.config.exporters.get(name));
     let freshness = exporter
         .zip(file.as_ref())
         .map(|(exporter, file)| freshness(file.made, Stamp::now(), exporter.ttl, exporter.stale));
     let waiting = subject.job.as_ref().filter(|job| job.status == Status::Queued);
-    let position = waiting.map(|job| view.position(job)).transpose().map_err(anyhow::Error::from)?;
+    let position = waiting.map(|job| view.position(job)).transpose()?;
     Ok(Page { subject, attempts, file, freshness, position })
 }
 
@@ -96,14 +96,8 @@ const fn fresh_word(freshness: Freshness) -> &'static str {
 }
 
 fn as_text(page: &Page, paper: &mut Paper) {
-    match &page.subject.job {
-        Some(job) => job_text(job, page.position, paper),
-        None => field(paper, "file", &page.subject.filename),
-    }
-    if let Some(file) = &page.file {
-        let state = page.freshness.map_or("", fresh_word);
-        let age = words::duration(Stamp::now().since(file.made));
-        field(paper, "in cache", &format!("{state}, {}, made {age} ago", words::bytes(file.size)));
+    for (name, value) in facts(page) {
+        paper.line(format!("{name:<11} {value}"));
     }
     for attempt in &page.attempts {
         attempt_text(attempt, paper);
@@ -115,36 +109,48 @@ fn as_text(page: &Page, paper: &mut Paper) {
     }
 }
 
-fn field(paper: &mut Paper, name: &str, value: &str) {
-    paper.line(format!("{name:<11} {value}"));
+/// All of the job and its file that has a name and a value.
+pub fn facts(page: &Page) -> Vec<(&'static str, String)> {
+    let mut facts = match &page.subject.job {
+        Some(job) => of_job(job, page.position),
+        None => vec![("file", page.subject.filename.clone())],
+    };
+    facts.extend(page.file.as_ref().map(|file| ("in cache", in_cache(file, page.freshness))));
+    facts
 }
 
-fn job_text(job: &Job, position: Option<u32>, paper: &mut Paper) {
+fn in_cache(file: &Cached, freshness: Option<Freshness>) -> String {
+    let age = words::duration(Stamp::now().since(file.made));
+    format!("{}, {}, made {age} ago", freshness.map_or("", fresh_word), words::bytes(file.size))
+}
+
+fn of_job(job: &Job, position: Option<u32>) -> Vec<(&'static str, String)> {
     let now = Stamp::now();
-    field(paper, "job", &job.id.to_string());
-    field(paper, "file", &job.filename);
+    let stamp = |name, stamp: Option<Stamp>| stamp.map(|stamp| (name, moment(stamp, now)));
+    let facts = [
+        Some(("job", job.id.to_string())),
+        Some(("file", job.filename.clone())),
+        Some(("status", status(job, position, now))),
+        Some(("exporter", job.exporter.clone())),
+        Some(("parameters", job.params.clone())),
+        Some(("queue", format!("{}, priority {}", job.queue, job.priority))),
+        job.client.clone().map(|client| ("client", client)),
+        stamp("submitted", Some(job.submitted)),
+        stamp("last asked", Some(job.last_asked)),
+        stamp("started", job.started),
+        stamp("failed", job.failed),
+        stamp("again", job.again),
+        job.source.clone().map(|source| ("made from", source)),
+        Some(("attempts", job.attempts.to_string())),
+    ];
+    facts.into_iter().flatten().collect()
+}
+
+fn status(job: &Job, position: Option<u32>, now: Stamp) -> String {
     let note = list::note(job, now);
     let place = position.map(|place| format!("place {place} in its queue"));
     let notes = [place, Some(note).filter(|note| !note.is_empty())];
-    let status = notes.into_iter().flatten().fold(job.status.name().to_owned(), |text, note| format!("{text}, {note}"));
-    field(paper, "status", &status);
-    field(paper, "exporter", &job.exporter);
-    field(paper, "parameters", &job.params);
-    field(paper, "queue", &format!("{}, priority {}", job.queue, job.priority));
-    if let Some(client) = &job.client {
-        field(paper, "client", client);
-    }
-    field(paper, "submitted", &moment(job.submitted, now));
-    field(paper, "last asked", &moment(job.last_asked, now));
-    for (name, stamp) in [("started", job.started), ("failed", job.failed), ("again", job.again)] {
-        if let Some(stamp) = stamp {
-            field(paper, name, &moment(stamp, now));
-        }
-    }
-    if let Some(source) = &job.source {
-        field(paper, "made from", source);
-    }
-    field(paper, "attempts", &job.attempts.to_string());
+    notes.into_iter().flatten().fold(job.status.name().to_owned(), |text, note| format!("{text}, {note}"))
 }
 
 fn moment(stamp: Stamp, now: Stamp) -> String {
@@ -157,28 +163,40 @@ fn moment(stamp: Stamp, now: Stamp) -> String {
 }
 
 fn attempt_text(attempt: &Attempt, paper: &mut Paper) {
-    let how = attempt.record.as_ref().map_or_else(|| "is running".to_owned(), how);
-    paper.line(format!("attempt {} ({} of job {}): {how}", attempt.id, attempt.number, attempt.job));
+    paper.line(format!("attempt {} ({} of job {}): {}", attempt.id, attempt.number, attempt.job, how(attempt)));
+    paper.line(format!("  started {}, {}", words::time(attempt.started), time_used(attempt)));
+    paper.line(format!("  memory {}, CPU {}", memory_used(attempt), cpu_used(attempt)));
+    for (name, text) in notes(attempt) {
+        paper.line(format!("  {name}: {text}"));
+    }
+}
+
+/// How long it ran, or has been running, of the time that it had.
+pub fn time_used(attempt: &Attempt) -> String {
     let record = attempt.record.as_ref();
     let took = record.map_or_else(|| Stamp::now().since(attempt.started), |record| record.duration);
-    let started = words::time(attempt.started);
-    paper.line(format!(
-        "  started {started}, {} of {}",
-        words::duration(took),
-        words::duration(attempt.limits.timeout)
-    ));
-    let memory =
-        of(record.and_then(|record| record.peak_memory).map(words::bytes), attempt.limits.memory.map(words::bytes));
-    let span = |duration: Option<Duration>| duration.map(words::duration);
-    let cpu = of(span(record.and_then(|record| record.cpu_used)), span(attempt.limits.cpu));
-    paper.line(format!("  memory {memory}, CPU {cpu}"));
-    let size = record.and_then(|record| record.output_size);
+    format!("{} of {}", words::duration(took), words::duration(attempt.limits.timeout))
+}
+
+pub fn memory_used(attempt: &Attempt) -> String {
+    let peak = attempt.record.as_ref().and_then(|record| record.peak_memory);
+    of(peak.map(words::bytes), attempt.limits.memory.map(words::bytes))
+}
+
+pub fn cpu_used(attempt: &Attempt) -> String {
+    let used = attempt.record.as_ref().and_then(|record| record.cpu_used);
+    of(used.map(words::duration), attempt.limits.cpu.map(words::duration))
+}
+
+/// The size of what it made and what was said about it.
+pub fn notes(attempt: &Attempt) -> Vec<(&'static str, String)> {
+    let Some(record) = &attempt.record else { return Vec::new() };
     let texts = [
-        size.map(|size| format!("file: {}", words::bytes(size))),
-        record.and_then(|record| record.message.as_ref()).map(|text| format!("message: {text}")),
-        record.and_then(|record| record.detail.as_ref()).map(|text| format!("detail: {text}")),
+        ("file", record.output_size.map(words::bytes)),
+        ("message", record.message.clone()),
+        ("detail", record.detail.clone()),
     ];
-    texts.into_iter().flatten().for_each(|text| paper.line(format!("  {text}")));
+    texts.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
 }
 
 /// What was used of what was allowed.
@@ -187,7 +205,9 @@ fn of(used: Option<String>, limit: Option<String>) -> String {
     limit.map_or_else(|| format!("{used} of any"), |limit| format!("{used} of {limit}"))
 }
 
-fn how(record: &Record) -> String {
+/// How it ended, if it has.
+pub fn how(attempt: &Attempt) -> String {
+    let Some(record) = &attempt.record else { return "is running".to_owned() };
     let mut text = record.outcome.name().to_owned();
     text.extend(record.exit_code.filter(|code| *code != 0).map(|code| format!(", exit status {code}")));
     text.extend(record.signal.map(|signal| format!(", signal {signal}")));

@@ -107,8 +107,7 @@ impl Report {
 
     /// Jobs of the last hour's attempts that failed, by result.
     pub fn failures(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        let is_failure = |outcome: Outcome| !matches!(outcome, Outcome::Ok | Outcome::Cancelled | Outcome::Shutdown);
-        self.last_hour.iter().copied().filter(move |(outcome, _)| is_failure(*outcome))
+        self.last_hour.iter().copied().filter(|(outcome, _)| outcome.is_failure())
     }
 
     /// How many failed jobs a queue has of this status.

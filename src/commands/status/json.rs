@@ -39,6 +39,11 @@ pub fn object(report: &Report) -> Value {
     })
 }
 
+/// When there is nothing to look at, for this reason.
+pub fn broken(reason: &str) -> Value {
+    json!({ "state": "critical", "findings": [{ "level": "critical", "code": "broken", "text": reason }] })
+}
+
 fn counts(pairs: impl Iterator<Item = (&'static str, u64)>) -> Value {
     Value::Object(pairs.map(|(name, count)| (name.to_owned(), count.into())).collect())
 }

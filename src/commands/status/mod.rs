@@ -6,15 +6,14 @@
 mod clock;
 mod findings;
 mod gather;
-mod json;
+pub mod json;
 mod prometheus;
 mod running;
-mod text;
+pub mod text;
 
-pub use findings::Level;
+pub use findings::{Finding, Level};
 pub use gather::Report;
-
-use serde_json::json;
+pub use running::Running;
 
 use super::{paper::Paper, world::World};
 use crate::{
@@ -65,10 +64,7 @@ fn broken(failure: &Failure, format: StatusFormat, paper: &mut Paper) {
     let reason = failure.error.as_ref().map_or_else(String::new, |error| format!("{error:#}"));
     match format {
         StatusFormat::Text => paper.text(&format!("critical: {}\n", reason.trim_end())),
-        StatusFormat::Json => {
-            let finding = json!({ "level": "critical", "code": "broken", "text": reason });
-            paper.json(&json!({ "state": "critical", "findings": [finding] }));
-        }
+        StatusFormat::Json => paper.json(&json::broken(&reason)),
         StatusFormat::Prometheus => prometheus::broken(paper),
     }
 }

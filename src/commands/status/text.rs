@@ -14,9 +14,33 @@ pub fn print(report: &Report, paper: &mut Paper) {
         paper.line(format!("{}: {}", finding.level.name(), finding.text));
     }
     queues(report, paper);
-    jobs(report, paper);
-    tick(report, paper);
-    rooms(report, paper);
+    line(paper, RUNNING, &slots(report));
+    report.running.iter().for_each(|running| paper.line(format!("  {}", run(running))));
+    for (name, text) in facts(report) {
+        line(paper, name, &text);
+    }
+}
+
+/// The name under which [`slots`] is told.
+pub const RUNNING: &str = "running";
+
+/// How many of the slots are used.
+pub fn slots(report: &Report) -> String {
+    format!("{} of {}", report.running.len(), report.max_running)
+}
+
+/// All that has a name and a value, in the order in which it is told.
+pub fn facts(report: &Report) -> Vec<(&'static str, String)> {
+    let held = report.held_back.iter().map(|reason| ("held back", reason.clone()));
+    let rest = [
+        ("oldest queued", oldest(report)),
+        ("last tick", tick(report)),
+        ("last hour", last_hour(report)),
+        ("cache", cache(report)),
+        ("disk", disk(report)),
+        ("database", database(report)),
+    ];
+    held.chain(rest).collect()
 }
 
 fn line(paper: &mut Paper, name: &str, text: &str) {
@@ -40,25 +64,13 @@ fn queues(report: &Report, paper: &mut Paper) {
     table.finish(paper);
 }
 
-fn jobs(report: &Report, paper: &mut Paper) {
-    line(paper, "running", &format!("{} of {}", report.running.len(), report.max_running));
-    for running in &report.running {
-        paper.line(format!("  {}", run(running)));
-    }
-    for reason in &report.held_back {
-        line(paper, "held back", reason);
-    }
-    let oldest = report.oldest.as_ref().map_or_else(
-        || "none".to_owned(),
-        |(job, since)| {
-            let age = words::duration(report.now.since(*since));
-            format!("job {} ({}) for {age}", job.id, job.filename)
-        },
-    );
-    line(paper, "oldest queued", &oldest);
+fn oldest(report: &Report) -> String {
+    let Some((job, since)) = &report.oldest else { return "none".to_owned() };
+    format!("job {} ({}) for {}", job.id, job.filename, words::duration(report.now.since(*since)))
 }
 
-fn run(running: &Running) -> String {
+/// One started job, in a line.
+pub fn run(running: &Running) -> String {
     let job = &running.job;
     let allowed = running.timeout.map_or_else(String::new, |timeout| format!(" of {}", words::duration(timeout)));
     let percent = job.percent.map_or_else(String::new, |percent| format!(", {percent} %"));
@@ -72,23 +84,29 @@ fn run(running: &Running) -> String {
     format!("job {} ({}) for {elapsed}{allowed}{percent}{cancel}{sight}", job.id, job.filename)
 }
 
-fn tick(report: &Report, paper: &mut Paper) {
-    let text = report.last_tick.as_ref().map_or_else(
-        || "never".to_owned(),
-        |last| format!("{} ({} ago)", words::time(last.at), words::duration(report.now.since(last.at))),
-    );
-    line(paper, "last tick", &text);
+fn tick(report: &Report) -> String {
+    let Some(last) = &report.last_tick else { return "never".to_owned() };
+    format!("{} ({} ago)", words::time(last.at), words::duration(report.now.since(last.at)))
+}
+
+fn last_hour(report: &Report) -> String {
     let failures: Vec<_> = report.failures().map(|(outcome, count)| format!("{} {count}", outcome.name())).collect();
     let ended: u64 = report.last_hour.iter().map(|(_, count)| count).sum();
     let failures = if failures.is_empty() { "no failures".to_owned() } else { failures.join(", ") };
-    line(paper, "last hour", &format!("{failures}, of {} that ended", words::count(ended, "attempt")));
+    format!("{failures}, of {} that ended", words::count(ended, "attempt"))
 }
 
-fn rooms(report: &Report, paper: &mut Paper) {
-    let (cache, disk) = (&report.cache, &report.disk);
+fn cache(report: &Report) -> String {
+    let cache = &report.cache;
     let (size, most) = (words::bytes(cache.size), words::bytes(cache.max_size));
-    line(paper, "cache", &format!("{}, {size} of {most}", words::count(cache.files, "file")));
-    let free = disk.free.map_or_else(|| "?".to_owned(), words::bytes);
-    line(paper, "disk", &format!("{free} free, at least {} wanted", words::bytes(disk.min_free)));
-    line(paper, "database", &format!("{}, its log {}", words::bytes(disk.database), words::bytes(disk.wal)));
+    format!("{}, {size} of {most}", words::count(cache.files, "file"))
+}
+
+fn disk(report: &Report) -> String {
+    let free = report.disk.free.map_or_else(|| "?".to_owned(), words::bytes);
+    format!("{free} free, at least {} wanted", words::bytes(report.disk.min_free))
+}
+
+fn database(report: &Report) -> String {
+    format!("{}, its log {}", words::bytes(report.disk.database), words::bytes(report.disk.wal))
 }

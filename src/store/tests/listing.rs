@@ -5,7 +5,7 @@ use super::*;
 use crate::model::status::Status;
 
 fn jobs(base: &Base, about: About, statuses: &[Status], order: JobOrder) -> Vec<i64> {
-    let query = JobQuery { about, statuses: statuses.to_vec(), order, reverse: false, limit: None };
+    let query = JobQuery { about, statuses: statuses.to_vec(), order, reverse: false, limit: None, below: None };
     base.store.view().job_ids(&query).unwrap()
 }
 
@@ -17,7 +17,7 @@ fn attempts(base: &Base, query: &AttemptQuery) -> Vec<String> {
 
 fn newest() -> AttemptQuery {
     let (about, outcomes) = (About::default(), Vec::new());
-    AttemptQuery { about, outcomes, order: AttemptOrder::Ended, reverse: true, limit: None }
+    AttemptQuery { about, outcomes, order: AttemptOrder::Ended, reverse: true, limit: None, below: None }
 }
 
 /// An attempt that began at noon and ended so many minutes later.
@@ -134,4 +134,62 @@ fn failed_jobs_are_counted_by_queue_and_status() {
     failed.sort_by_key(|(_, status, _)| status.code());
     let queue = "default".to_owned();
     assert_eq!(failed, [(queue.clone(), Status::FailedTimeout, 1), (queue, Status::FailedUnknown, 1)]);
+}
+
+#[test]
+fn the_pages_of_a_list_hold_every_job_once() {
+    let mut base = Base::new();
+    let ids: Vec<_> = (0..7).map(|number| base.insert(&wish(&format!("b{number}"))).id).collect();
+    let (mut seen, mut below) = (Vec::new(), None);
+    loop {
+        let (about, order) = (About::default(), JobOrder::Id);
+        let query = JobQuery { about, statuses: Vec::new(), order, reverse: true, limit: Some(3), below };
+        let page = base.store.view().job_ids(&query).unwrap();
+        let Some(last) = page.last().copied() else { break };
+        assert!(page.len() <= 3);
+        below = Some(last);
+        seen.extend(page);
+    }
+    assert_eq!(seen, ids.into_iter().rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_pages_of_the_history_hold_every_attempt_once_although_several_ended_at_the_same_moment() {
+    for exporter in [None, Some("epub".to_owned())] {
+        let mut base = Base::new();
+        for (name, minutes) in [("a", 1), ("b", 3), ("c", 3), ("d", 3), ("e", 2)] {
+            let outcome = if name == "c" { Outcome::Ok } else { Outcome::Exit };
+            ended(&mut base, name, "epub", outcome, minutes);
+        }
+        let about = About { exporter, ..About::default() };
+        let (mut seen, mut below) = (Vec::new(), None);
+        loop {
+            let query = AttemptQuery { about: about.clone(), limit: Some(2), below, ..newest() };
+            let rows = base.store.view().attempt_rows(&query).unwrap();
+            let Some(last) = rows.last().copied() else { break };
+            let attempt = |row: i64| base.store.view().attempt_at(row).unwrap().unwrap();
+            below = Some((attempt(last).record.unwrap().ended, last));
+            seen.extend(rows.into_iter().map(|row| attempt(row).filename));
+        }
+        assert_eq!(seen, files(&["d", "c", "b", "e", "a"]));
+    }
+}
+
+#[test]
+fn the_plots_get_the_samples_and_the_attempts_of_late() {
+    let mut base = history();
+    base.tx(|tx| tx.add_sample(NOON.plus_ms(MINUTE)));
+    base.insert(&wish("x"));
+    base.tx(|tx| tx.add_sample(NOON.plus_ms(2 * MINUTE)));
+    let view = base.store.view();
+    let of = |from: i64| view.samples_since(NOON.plus_ms(from * MINUTE)).unwrap();
+    let counts: Vec<_> = of(0).into_iter().map(|sample| (sample.at, sample.queued, sample.started)).collect();
+    let waiting = counts[0].1;
+    assert_eq!(counts[1], (NOON.plus_ms(2 * MINUTE), waiting + 1, 1));
+    assert_eq!((counts.len(), of(2).len(), of(3).len()), (2, 1, 0));
+    let ended = view.ended_since(NOON.plus_ms(2 * MINUTE), 2).unwrap();
+    assert_eq!(ended.iter().map(|one| one.outcome).collect::<Vec<_>>(), [Outcome::Cpu, Outcome::Ok]);
+    assert_eq!(ended[0].ran, Duration::from_mins(4));
+    assert_eq!(ended[0].waited.map(|waited| waited.is_zero()), Some(true));
+    assert_eq!(view.ended_since(NOON.plus_ms(5 * MINUTE), 2).unwrap(), []);
 }

@@ -1,10 +1,11 @@
 //! What a visitor or a tick waits for is found by an index: the cost does not grow with the rows.
 
 use super::super::{
-    About, AttemptOrder, AttemptQuery, choosing, claiming, counting, healing, history, keeping, listing, queueing,
-    settings, view,
+    About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, choosing, claiming, counting, healing, history, keeping,
+    listing, pace, queueing, settings, view,
 };
 use super::*;
+use crate::model::status::Status;
 
 /// How SQLite would answer the statement, one step a line.
 fn plan(base: &Base, sql: &str) -> String {
@@ -48,6 +49,8 @@ fn every_hot_statement_uses_its_index() {
         (history::FIRST_ATTEMPTS, "SEARCH attempt USING INDEX attempt_first (exporter=? AND ended>?)"),
         (history::OK_DURATIONS, "SEARCH attempt USING INDEX attempt_result (exporter=? AND result=? AND ended>?)"),
         (history::OUTCOMES_SINCE, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
+        (pace::SAMPLES, "SEARCH sample USING PRIMARY KEY (at>?)"),
+        (pace::ENDED, "SEARCH attempt USING INDEX attempt_ended (ended>?)"),
         (keeping::OVERDUE, "SEARCH job USING INDEX job_queued (exporter=? AND queued_since<?)"),
         (keeping::ABANDONED, "SEARCH job USING INDEX job_queued (exporter=? AND queued_since<?)"),
         (keeping::OLD_FAILURES, "SEARCH job USING INDEX job_failed (exporter=? AND failed<?)"),
@@ -78,6 +81,8 @@ fn no_hot_statement_sorts_what_an_index_has_sorted() {
         history::ATTEMPTS_OF,
         history::FIRST_ATTEMPTS,
         history::OK_DURATIONS,
+        pace::SAMPLES,
+        pace::ENDED,
         keeping::OVERDUE,
         keeping::ABANDONED,
         keeping::OLD_FAILURES,
@@ -101,15 +106,57 @@ fn no_hot_statement_reads_a_whole_table() {
 fn the_lists_of_attempts_walk_along_an_index_without_sorting() {
     let base = Base::new();
     let about = About { exporter: Some("epub".into()), since: Some(NOON), ..About::default() };
-    let of_exporter =
-        AttemptQuery { about, outcomes: vec![], order: AttemptOrder::Ended, reverse: true, limit: Some(50) };
+    let of_exporter = AttemptQuery {
+        about,
+        outcomes: vec![],
+        order: AttemptOrder::Ended,
+        reverse: true,
+        limit: Some(50),
+        below: None,
+    };
     let of_all = AttemptQuery { about: About::default(), outcomes: vec![Outcome::Ok], ..of_exporter.clone() };
     for (query, index) in [
         (of_exporter, "SEARCH attempt USING COVERING INDEX attempt_result (exporter=? AND result=? AND ended>?)"),
         (of_all, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
     ] {
         for sql in listing::attempt_statements(&query) {
-            assert_eq!(plan(&base, &sql), index, "{sql}");
+            // Those that ended in the same millisecond are few.
+            let plan = plan(&base, &sql).replace("\nUSE TEMP B-TREE FOR LAST TERM OF ORDER BY", "");
+            assert_eq!(plan, index, "{sql}");
         }
     }
+}
+
+/// Of the status page, which shows the newest first: the next page is found without what stands before it, and only
+/// attempts that ended in the same millisecond are sorted.
+#[test]
+fn the_next_page_of_a_list_begins_where_the_last_one_ended() {
+    let base = Base::new();
+    let about = About { exporter: Some("epub".into()), queue: Some("default".into()), ..About::default() };
+    let jobs = JobQuery {
+        about,
+        statuses: vec![Status::Queued, Status::FailedUnknown],
+        order: JobOrder::Id,
+        reverse: true,
+        limit: Some(51),
+        below: Some(7),
+    };
+    let by_id = "SEARCH job USING INTEGER PRIMARY KEY (rowid<?)";
+    let all = JobQuery { about: About::default(), statuses: vec![], ..jobs.clone() };
+    for query in [&jobs, &all] {
+        assert_eq!(plan(&base, &listing::job_statement(query)), by_id);
+    }
+    let started = JobQuery { statuses: vec![Status::Started], ..all };
+    assert!(plan(&base, &listing::job_statement(&started)).contains("INDEX job_started"));
+    let attempts = AttemptQuery {
+        about: About::default(),
+        outcomes: vec![],
+        order: AttemptOrder::Ended,
+        reverse: true,
+        limit: Some(51),
+        below: Some((NOON, 7)),
+    };
+    let steps = plan(&base, &listing::attempt_statements(&attempts)[0]);
+    assert!(steps.starts_with("SEARCH attempt USING COVERING INDEX attempt_ended (ended>? AND ended<?)"), "{steps}");
+    assert!(!steps.contains("TEMP B-TREE") || steps.contains("FOR LAST TERM OF ORDER BY"), "{steps}");
 }

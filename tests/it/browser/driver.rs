@@ -92,7 +92,15 @@ impl Browser {
 
     #[track_caller]
     pub fn text(&self, selector: &str) -> String {
-        let element = self.element(selector);
+        self.text_of(&self.element(selector))
+    }
+
+    /// The same, or nothing while one page goes and the next has not come.
+    pub fn text_if(&self, selector: &str) -> String {
+        self.find(selector).map_or_else(String::new, |element| self.text_of(&element))
+    }
+
+    fn text_of(&self, element: &str) -> String {
         self.command("GET", &format!("/element/{element}/text"), &Value::Null).as_str().unwrap_or_default().to_owned()
     }
 

@@ -47,6 +47,9 @@ for file in man/man1/pressroom.1.gz man/man1/pressroom-tick.1.gz man/man5/pressr
 done
 bash -c '. /usr/share/bash-completion/completions/pressroom && complete -p pressroom' >/dev/null
 [ -x /usr/libexec/pressroom/export-pandoc ] || fail 'no ready exporters'
+for program in pressroom.cgi status.cgi; do
+    [ -x "/usr/libexec/pressroom/$program" ] || fail "no $program"
+done
 is "$(grep -cv '^#' /usr/lib/systemd/system/pressroom.timer)" "$(grep -cv '^#' /package/pressroom.timer)"
 ! grep -q '/usr/local' /usr/share/doc/pressroom/README.md || fail 'the documentation names /usr/local'
 is "$(grep -c '^[^#].*tick' /etc/cron.d/pressroom || true)" 0

@@ -29,6 +29,14 @@ pub enum Kind {
     Busybox,
 }
 
+/// The users of the status page; the first may act.
+pub const USERS: [&str; 2] = ["anna", "bert"];
+/// The password of both.
+pub const PASSWORD: &str = "secret";
+/// The same as `openssl passwd -apr1` and `openssl passwd -1` have it.
+const APR1: &str = "$apr1$pressroo$Q5I5/kgDzdehUEEK0rOw01";
+const MD5: &str = "$1$pressroo$E9j8qlFdip/EQdwsKzH94/";
+
 /// A server and the site behind it.
 pub struct Server {
     pub kind: Kind,
@@ -106,8 +114,9 @@ impl Server {
             }
         }
         let rules = format!(
-            "[http]\nrefresh = \"0s\"\nsendfile = \"{}\"\n[queue.default]\nmax_per_client = 6\n{MORE}",
-            kind.sendfile()
+            "[http]\nrefresh = \"0s\"\nsendfile = \"{}\"\n[queue.default]\nmax_per_client = 6\n[status]\nadmins = [\"{}\"]\n{MORE}",
+            kind.sendfile(),
+            USERS[0]
         );
         let site = Site::new().exporter_with(EXPORTER, crate::web::RULES).more(&rules);
         let site = open_to_server(site);
@@ -115,7 +124,9 @@ impl Server {
         let script = if kind == Kind::Busybox { "cgi-bin/pressroom.cgi" } else { "export" };
         let base = format!("http://127.0.0.1:{port}/{script}");
         let mut server = Self { kind, site, base, children: Vec::new() };
-        server.install_program(kind);
+        server.install("pressroom.cgi");
+        server.install("status.cgi");
+        server.write("htpasswd", &USERS.map(|user| format!("{user}:{APR1}\n")).concat());
         server.launch(port);
         wait_until("the server listens", || {
             server.children.iter_mut().for_each(|child| assert!(child.try_wait().unwrap().is_none(), "it has ended"));
@@ -163,7 +174,9 @@ impl Server {
         let web = self.site.path("web").display().to_string();
         let example = example(self.kind.example())
             .replace("/etc/pressroom/pressroom.toml", &self.site.config().display().to_string())
-            .replace("/usr/local/libexec/pressroom/pressroom.cgi", &format!("{web}/cgi-bin/pressroom.cgi"))
+            .replace("/usr/local/libexec/pressroom/", &format!("{web}/cgi-bin/"))
+            .replace("/etc/pressroom/htpasswd", &self.site.path("htpasswd").display().to_string())
+            .replace("anna:$1$salt$hash", &format!("anna:{MD5}\n/cgi-bin/status.cgi:bert:{MD5}"))
             .replace("/var/lib/pressroom", &self.site.path("s").display().to_string())
             .replace("/run/fcgiwrap.socket", &format!("{web}/fcgiwrap.socket"))
             .replace("listen 80", &format!("listen 127.0.0.1:{port}"))
@@ -191,13 +204,13 @@ impl Server {
     }
 
     /// The link that `make install` makes, or the script for those whose server follows no links.
-    fn install_program(&self, kind: Kind) {
-        let (path, program) = (self.site.path("web/cgi-bin/pressroom.cgi"), env!("CARGO_BIN_EXE_pressroom"));
-        fs::create_dir(self.site.path("web/cgi-bin")).unwrap();
-        if matches!(kind, Kind::Nginx | Kind::Apache | Kind::Lighttpd) {
+    fn install(&self, name: &str) {
+        fs::create_dir_all(self.site.path("web/cgi-bin")).unwrap();
+        let (path, program) = (self.site.path("web/cgi-bin").join(name), env!("CARGO_BIN_EXE_pressroom"));
+        if matches!(self.kind, Kind::Nginx | Kind::Apache | Kind::Lighttpd) {
             return std::os::unix::fs::symlink(program, path).unwrap();
         }
-        let script = fs::read_to_string(root().join("bin/pressroom.cgi")).unwrap();
+        let script = fs::read_to_string(root().join("bin").join(name)).unwrap();
         fs::write(&path, script.replace("${PRESSROOM:-pressroom}", program)).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -223,6 +236,12 @@ impl Server {
 
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
+    }
+
+    /// Where the status page is.
+    pub fn status(&self) -> String {
+        let base = self.base.replace("pressroom.cgi", "status.cgi");
+        base.strip_suffix("/export").map_or_else(|| base.clone(), |root| format!("{root}/status"))
     }
 }
 
@@ -280,6 +299,7 @@ fn free_port() -> u16 {
 /// What Debian's apache2.conf and `a2enmod` do.
 fn apache(kind: Kind, web: &str, port: u16) -> String {
     let mut modules = vec!["mpm_event", "authz_core", "alias", "env", "headers", "cgid"];
+    modules.extend(["auth_basic", "authn_core", "authn_file", "authz_user"]);
     if kind == Kind::ApacheXSendfile {
         modules.push("xsendfile");
     }

@@ -1,0 +1,166 @@
+//! What administrators do: retry or cancel a job; pause, resume or drain a queue.
+//!
+//! A browser sends forms of other sites with the administrator's login, too. So a form needs a token that only our own
+//! pages have, and what a browser says about where the form comes from must not speak against it.
+
+use std::{io::Read, os::fd::AsFd};
+
+use super::{
+    Visit,
+    asked::Pairs,
+    form::{self, FORM, SAID, SAID_WORDS},
+    refusal::Refusal,
+    seal::Seal,
+};
+use crate::{
+    commands::{
+        jobs::{cancel, retry},
+        queues,
+        world::World,
+    },
+    front::{body, query, response::Response, variables::Variables},
+    site::Site,
+    store::Mode,
+};
+
+/// What a form asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Deed {
+    Retry(i64),
+    Cancel(i64),
+    Set(String, Mode),
+}
+
+/// Does what the form says, and leads back to its page.
+pub(super) fn perform(visit: &Visit, input: impl Read + AsFd) -> Result<Response, Refusal> {
+    // Before anything is refused: some servers cut the connection when nobody takes the form from them.
+    let body = body::read(visit.variables, input)?;
+    let user = admin(visit)?;
+    let form = Pairs(query::decode(&body));
+    Site::open(&visit.world.config).map_err(anyhow::Error::from)?;
+    let seal = form::seal(visit, &visit.world.view_store()?.view())?;
+    if !seal.holds(&[FORM, user], &form.get("token")?.unwrap_or_default()) {
+        return Err(Refusal::new(403, "the form is too old; go back, reload the page and try again"));
+    }
+    let deed = Deed::of(&form)?;
+    tracing::info!(user = %String::from_utf8_lossy(user), deed = ?deed, "asked on the status page");
+    let said = deed.execute(visit.world)?;
+    let back = form.get("back")?.unwrap_or_default();
+    Ok(see(&address(&seal, user, &back, &said)))
+}
+
+/// Who sends the form, if it is one who may act and the browser says nothing against it.
+fn admin<'a>(visit: &Visit<'a>) -> Result<&'a [u8], Refusal> {
+    let user = visit.visitor.user.filter(|_| visit.visitor.is_admin);
+    let user = user.ok_or_else(|| Refusal::new(403, "only those whom status.admins names may do this"))?;
+    if is_from_elsewhere(visit.variables) {
+        return Err(Refusal::new(403, "the form comes from another site"));
+    }
+    Ok(user)
+}
+
+impl Deed {
+    fn of(form: &Pairs) -> Result<Self, Refusal> {
+        let missing = |what| Refusal::new(400, format!("the form names no {what}"));
+        let job = || form.get("job")?.and_then(|id| id.parse().ok()).ok_or_else(|| missing("job"));
+        let queue = |mode| Ok(Self::Set(form.get("queue")?.ok_or_else(|| missing("queue"))?, mode));
+        match form.get("act")?.as_deref() {
+            Some("retry") => Ok(Self::Retry(job()?)),
+            Some("cancel") => Ok(Self::Cancel(job()?)),
+            Some("pause") => queue(Mode::Paused),
+            Some("resume") => queue(Mode::Open),
+            Some("drain") => queue(Mode::Draining),
+            _ => Err(missing("deed that is known")),
+        }
+    }
+
+    /// The sentence that the command would print.
+    fn execute(&self, world: &World) -> Result<String, Refusal> {
+        let done = match self {
+            Self::Retry(job) => retry::by_id(world, *job)?,
+            Self::Cancel(job) => cancel::by_id(world, *job)?,
+            Self::Set(queue, mode) => {
+                queues::set_mode(world, std::slice::from_ref(queue), *mode)?;
+                Ok(queues::is_now(queue, *mode))
+            }
+        };
+        done.map_err(|sentence| Refusal::new(409, sentence))
+    }
+}
+
+/// Whether the browser says that another site sends this (Fetch Metadata; RFC 6454, section 7).
+fn is_from_elsewhere(variables: &Variables) -> bool {
+    let elsewhere = variables.bytes("HTTP_SEC_FETCH_SITE").is_some_and(|site| site != b"same-origin");
+    let host = variables.bytes("HTTP_HOST").unwrap_or_default();
+    elsewhere || variables.bytes("HTTP_ORIGIN").is_some_and(|origin| !is_of(origin, host))
+}
+
+/// Whether an origin is on this host. A proxy may have left out the port of the host.
+fn is_of(origin: &[u8], host: &[u8]) -> bool {
+    let lower = |text: &[u8]| String::from_utf8_lossy(text).to_ascii_lowercase();
+    let (origin, host) = (lower(origin), lower(host));
+    let Some((_, authority)) = origin.split_once("://") else { return false };
+    authority == host || without_port(authority) == host
+}
+
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
+/// The query of the page that the form was on, with what was done. Whatever the form says, it is a query of ours.
+fn address(seal: &Seal, user: &[u8], back: &str, said: &str) -> String {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let kept = query::decode(back.as_bytes()).into_iter().map(|(name, value)| (text(name), text(value)));
+    let kept = kept.filter(|(name, _)| !SAID_WORDS.contains(&&**name));
+    let seal = seal.of(&[SAID, user, said.as_bytes()]);
+    let news = [("said".to_owned(), said.to_owned()), ("seal".to_owned(), seal)];
+    let pairs: Vec<_> = kept.chain(news).collect();
+    query::encode(pairs.iter().map(|(name, value)| (&**name, &**value)))
+}
+
+/// Relative to where the form was sent (RFC 9110, section 10.2.2), as all links here are: behind a proxy that shows the
+/// page at another place a path would lead astray. RFC 3875 knows no relative ones, but servers hand on what they get.
+fn see(query: &str) -> Response {
+    Response::passing(303).with("Location", format!("?{query}")).with("Content-Length", "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::clock::Stamp;
+
+    #[test]
+    fn a_browser_tells_on_a_form_of_another_site() {
+        let elsewhere = |pairs: &[(&str, &str)]| is_from_elsewhere(&Variables::of(pairs));
+        let host = ("HTTP_HOST", "example.org:8080");
+        assert!(!elsewhere(&[host]));
+        assert!(!elsewhere(&[
+            host,
+            ("HTTP_SEC_FETCH_SITE", "same-origin"),
+            ("HTTP_ORIGIN", "http://Example.org:8080")
+        ]));
+        assert!(!elsewhere(&[("HTTP_HOST", "example.org"), ("HTTP_ORIGIN", "https://example.org:8443")]));
+        for site in ["cross-site", "same-site", "none", "x"] {
+            assert!(elsewhere(&[host, ("HTTP_SEC_FETCH_SITE", site)]), "{site}");
+        }
+        for origin in
+            ["null", "https://example.org", "https://evil.example", "http://example.org:8081", "example.org:8080"]
+        {
+            assert!(elsewhere(&[host, ("HTTP_ORIGIN", origin)]), "{origin}");
+        }
+        assert!(elsewhere(&[("HTTP_ORIGIN", "https://example.org")]));
+    }
+
+    #[test]
+    fn the_way_back_is_always_a_query_of_ours() {
+        let seal = Seal::new(&[7; 32], Stamp(0));
+        let of = |back: &str| address(&seal, b"anna", back, "a & b\r\n");
+        let kept = of("page=jobs&queue=a%26b&said=lie&seal=0");
+        assert!(kept.starts_with("page=jobs&queue=a%26b&said=a+%26+b%0D%0A&seal="), "{kept}");
+        assert_eq!(kept.matches("said=").count(), 1);
+        assert!(of("//evil.example/\r\nX: y").starts_with("%2F%2Fevil.example%2F%0D%0AX%3A+y=&said="));
+    }
+}

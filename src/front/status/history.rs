@@ -1,0 +1,73 @@
+//! The table of past attempts, the last that ended first, a page at a time.
+
+use minijinja::{Value, context};
+
+use super::{
+    Visit, html,
+    jobs::{self, ROWS},
+    refusal::Refusal,
+    shown,
+};
+use crate::{
+    cli::Filters,
+    commands::jobs::{filter, history},
+    front::response::Response,
+    model::{attempt::Attempt, clock::Stamp, status::Outcome},
+    store::{AttemptOrder, AttemptQuery, LOOK_BACK, View},
+};
+
+pub(super) fn page(visit: &Visit, view: &View) -> Result<Response, Refusal> {
+    let mut rows = view.attempt_rows(&wanted(visit, view)?)?;
+    let more = rows.len() > ROWS as usize;
+    rows.truncate(ROWS as usize);
+    let attempt = |row: i64| Ok(view.attempt_at(row)?.map(|attempt| (row, attempt)));
+    let found: Vec<_> = rows.into_iter().filter_map(|row| attempt(row).transpose()).collect::<Result<_, Refusal>>()?;
+    let older = found.last().filter(|_| more).and_then(|(row, attempt)| {
+        let ended = attempt.record.as_ref()?.ended;
+        Some(jobs::link(visit, &format!("{}.{row}", ended.0)))
+    });
+    let values = context! {
+        rows => found.iter().map(|(_, attempt)| line(attempt)).collect::<Value>(),
+        fields => jobs::fields(visit, view)?,
+        choice => jobs::choice(visit, "result", "Result", Outcome::ALL.map(|outcome| outcome.name().to_owned()).to_vec())?,
+        look_back => is_deep(&jobs::filters(visit)?).then_some(LOOK_BACK),
+        older,
+        newest => visit.asked.get("below")?.map(|_| jobs::link(visit, "")),
+    };
+    html::page(visit, view, "History", "history.html", values)
+}
+
+/// Whether no index knows what is asked for.
+fn is_deep(filters: &Filters) -> bool {
+    filters.queue.is_some() || filters.client.is_some() || !filters.params.is_empty()
+}
+
+/// One more than is shown, to know whether there are more.
+fn wanted(visit: &Visit, view: &View) -> Result<AttemptQuery, Refusal> {
+    Ok(AttemptQuery {
+        about: filter::about(view, &jobs::filters(visit)?)?,
+        outcomes: filter::outcomes(&result(visit)?, &jobs::statuses(visit)?),
+        order: AttemptOrder::Ended,
+        reverse: true,
+        limit: Some(ROWS + 1),
+        below: visit.asked.get("below")?.map(|text| place(&text)).transpose()?,
+    })
+}
+
+fn result(visit: &Visit) -> Result<Vec<Outcome>, Refusal> {
+    let asked = visit.asked.get("result")?;
+    let read = |text: String| Outcome::from_name(&text).ok_or_else(|| Refusal::new(400, "there is no such result"));
+    Ok(asked.map(read).transpose()?.into_iter().collect())
+}
+
+/// An end in milliseconds and a row.
+fn place(text: &str) -> Result<(Stamp, i64), Refusal> {
+    let numbers = text.split_once('.').and_then(|(ended, row)| Some((ended.parse().ok()?, row.parse().ok()?)));
+    numbers.map(|(ended, row)| (Stamp(ended), row)).ok_or_else(|| Refusal::new(400, "below is no place in the history"))
+}
+
+fn line(attempt: &Attempt) -> Value {
+    let [ended, result, took, memory, cpu, number, _, filename] =
+        history::cells(attempt).map(|cell| shown::line(&cell));
+    context! { ended, result, took, memory, cpu, number, filename, url => jobs::url(None, &attempt.filename) }
+}

@@ -1,0 +1,65 @@
+//! Why there is no page: a status and one sentence.
+
+use crate::{
+    exit::{Exit, Failure},
+    front::{log, problem::Problem},
+    store::StoreError,
+};
+
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    /// For whoever has logged in.
+    pub(super) sentence: String,
+    /// The methods that are answered instead (RFC 9110, section 15.5.6).
+    pub(super) allow: Option<&'static str>,
+}
+
+impl Refusal {
+    pub(super) fn new(status: u16, sentence: impl Into<String>) -> Self {
+        Self { status, sentence: sentence.into(), allow: None }
+    }
+
+    pub(super) fn method(allow: &'static str) -> Self {
+        Self { allow: Some(allow), ..Self::new(405, format!("only {allow} is answered here")) }
+    }
+
+    /// What those may read who have not logged in: nothing about this machine.
+    pub(super) fn public_sentence(&self) -> &str {
+        if self.status < 500 { &self.sentence } else { "the status cannot be shown just now" }
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self::new(problem.status(), problem.answer().reason.unwrap_or_default())
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        let sentence = failure.error.map_or_else(String::new, |error| format!("{error:#}"));
+        let status = match failure.exit {
+            Exit::Usage | Exit::BadValue => 400,
+            Exit::Absent => 404,
+            Exit::Unavailable => 503,
+            _ => 500,
+        };
+        if status == 500 {
+            log::line(&sentence);
+        }
+        Self::new(status, sentence.trim_end())
+    }
+}
+
+impl From<anyhow::Error> for Refusal {
+    fn from(error: anyhow::Error) -> Self {
+        Failure::from(error).into()
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        anyhow::Error::from(error).into()
+    }
+}

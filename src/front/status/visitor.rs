@@ -1,0 +1,71 @@
+//! Who looks, and what that one may see and do.
+
+use super::asked::{Asked, Page};
+use crate::{
+    config::StatusRules,
+    front::{variables::Variables, wish::Method},
+};
+
+/// How much somebody may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    Nothing,
+    /// The overview's numbers.
+    Counts,
+    Everything,
+}
+
+#[derive(Debug)]
+pub(super) struct Visitor<'a> {
+    /// As the server names whoever has logged in.
+    pub(super) user: Option<&'a [u8]>,
+    pub(super) sight: Sight,
+    pub(super) is_admin: bool,
+}
+
+impl<'a> Visitor<'a> {
+    pub(super) fn of(variables: &'a Variables, rules: &StatusRules) -> Self {
+        let user = user(variables);
+        let sight = match user {
+            Some(_) => Sight::Everything,
+            None if rules.public => Sight::Counts,
+            None => Sight::Nothing,
+        };
+        let is_admin = user.is_some_and(|user| rules.admins.iter().any(|admin| admin.as_bytes() == user));
+        Self { user, sight, is_admin }
+    }
+
+    /// Whether this one may have an answer to this request at all; `None`: one that cannot be read.
+    pub(super) fn may(&self, asked: Option<&Asked>) -> bool {
+        match self.sight {
+            Sight::Nothing => false,
+            Sight::Counts => asked.is_some_and(|asked| asked.page == Page::Overview && asked.method != Method::Post),
+            Sight::Everything => true,
+        }
+    }
+}
+
+/// Whoever has logged in.
+pub(super) fn user(variables: &Variables) -> Option<&[u8]> {
+    variables.bytes("REMOTE_USER")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visitor(user: &str, public: bool) -> (Sight, bool) {
+        let variables = Variables::of(&[("REMOTE_USER", user), ("HTTP_REMOTE_USER", "anna")]);
+        let visitor = Visitor::of(&variables, &StatusRules { public, admins: vec!["anna".into()] });
+        (visitor.sight, visitor.is_admin)
+    }
+
+    #[test]
+    fn only_the_server_says_who_somebody_is() {
+        assert_eq!(visitor("", false), (Sight::Nothing, false));
+        assert_eq!(visitor("", true), (Sight::Counts, false));
+        assert_eq!(visitor("bert", false), (Sight::Everything, false));
+        assert_eq!(visitor("anna", false), (Sight::Everything, true));
+        assert_eq!(visitor("Anna", true), (Sight::Everything, false));
+    }
+}

@@ -1,0 +1,54 @@
+//! How full the queues were and how attempts went of late: what the plots of the status page are drawn from.
+
+use std::time::Duration;
+
+use rusqlite::params;
+
+use super::{
+    Result, View,
+    rows::{Count, Millis},
+};
+use crate::model::{clock::Stamp, status::Outcome};
+
+pub(super) const SAMPLES: &str = "
+    SELECT at, sum(queued), sum(started) FROM sample WHERE at >= ? GROUP BY at ORDER BY at";
+
+/// Only a first attempt tells how long its job waited for a seat.
+pub(super) const ENDED: &str = "
+    SELECT ended, result, duration, CASE number WHEN 1 THEN max(started - submitted, 0) END FROM attempt
+     WHERE ended >= ? ORDER BY ended DESC LIMIT ?";
+
+/// All queues together at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    pub at: Stamp,
+    pub queued: u64,
+    pub started: u64,
+}
+
+/// How one attempt went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub at: Stamp,
+    pub outcome: Outcome,
+    pub ran: Duration,
+    /// From its job's submission to its start; `None`: it was not the first of its job.
+    pub waited: Option<Duration>,
+}
+
+impl View<'_> {
+    /// The samples since then, the oldest first.
+    pub fn samples_since(&self, since: Stamp) -> Result<Vec<Sample>> {
+        self.all(SAMPLES, params![since], |row| {
+            Ok(Sample { at: row.get(0)?, queued: row.get::<_, Count>(1)?.0, started: row.get::<_, Count>(2)?.0 })
+        })
+    }
+
+    /// The attempts that have ended since then, the newest first; at most `limit`.
+    pub fn ended_since(&self, since: Stamp, limit: u32) -> Result<Vec<Ended>> {
+        self.all(ENDED, params![since, limit], |row| {
+            let waited = row.get::<_, Option<Millis>>(3)?.map(|waited| waited.0);
+            Ok(Ended { at: row.get(0)?, outcome: row.get(1)?, ran: row.get::<_, Millis>(2)?.0, waited })
+        })
+    }
+}
