@@ -7,7 +7,7 @@ use crate::model::status::Outcome;
 
 /// What is said about names in each command that takes one.
 const NAMES: &str = "A JOB is named by its id, its filename, a unique beginning of its filename, or the id of one of \
-its attempts. Exit status: 0 done, 66 nothing found, 64 ambiguous or wrong usage, 65 not in this state, 78 configuration.";
+its attempts. The id of a job that has ended still names its attempts. Exit status: 0 done, 66 nothing found, 64 ambiguous or wrong usage, 65 not in this state, 78 configuration.";
 
 /// What bulk forms say of themselves.
 const BULK: &str = "Without JOB, all that the filters match are meant: asked about first on a terminal, with --yes \

@@ -56,11 +56,11 @@ fn query(view: &View, args: &HistoryArgs) -> Result<AttemptQuery, Failure> {
     })
 }
 
-/// The ended attempts at one file, the newest first.
+/// The ended attempts at one file, or of a job that has ended, the newest first.
 fn of_file(view: &View, name: &str, args: &HistoryArgs, show: &mut Show, paper: &mut Paper) -> Result<(), Failure> {
-    let filename = find::subject(view, name)?.filename;
+    let subject = find::subject(view, name)?;
     let query = query(view, args)?;
-    let attempts = view.attempts_of(&filename, LOOK_BACK).map_err(anyhow::Error::from)?;
+    let attempts = subject.attempts(view, LOOK_BACK)?;
     let limit = query.limit.map_or(usize::MAX, |limit| limit as usize);
     for attempt in attempts.iter().filter(|attempt| fits(attempt, &query)).take(limit) {
         show.attempt(attempt, paper);

@@ -44,7 +44,7 @@ fn gather(world: &World, args: &ShowArgs) -> Result<Page, Failure> {
     let store = world.view_store()?;
     let view = store.view();
     let subject = find::subject(&view, &args.job)?;
-    let attempts = view.attempts_of(&subject.filename, args.attempts.max(1)).map_err(anyhow::Error::from)?;
+    let attempts = subject.attempts(&view, args.attempts.max(1))?;
     let file = world.cache.look(&subject.filename).unwrap_or(None);
     let exporter = subject.filename.split_once('/').and_then(|(name, _)| world.config.exporters.get(name));
     let freshness = exporter
@@ -56,11 +56,13 @@ fn gather(world: &World, args: &ShowArgs) -> Result<Page, Failure> {
 }
 
 fn as_json(page: &Page) -> Map<String, Value> {
-    let mut fields = match (&page.subject.job, page.attempts.first()) {
-        (Some(job), _) => json::job(job),
-        (None, _) => {
-            Map::from_iter([("filename".to_owned(), json!(page.subject.filename)), ("status".to_owned(), Value::Null)])
-        }
+    let mut fields = match &page.subject.job {
+        Some(job) => json::job(job),
+        None => Map::from_iter([
+            ("id".to_owned(), json!(page.subject.ended.as_ref().map(|newest| newest.job))),
+            ("filename".to_owned(), json!(page.subject.filename)),
+            ("status".to_owned(), Value::Null),
+        ]),
     };
     if let Some(newest) = page.attempts.first() {
         fields.extend(json::common(newest));
@@ -99,6 +101,9 @@ fn as_text(page: &Page, paper: &mut Paper) {
     match &page.subject.job {
         Some(job) => job_text(job, page.position, paper),
         None => field(paper, "file", &page.subject.filename),
+    }
+    if let Some(newest) = &page.subject.ended {
+        paper.line(find::how_it_ended(newest));
     }
     if let Some(file) = &page.file {
         let state = page.freshness.map_or("", fresh_word);
