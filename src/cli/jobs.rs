@@ -133,7 +133,8 @@ pub struct LogArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Since and until are about the end of an attempt. What no index tells (queue, client, parameter, \
-a sort key other than ended) is looked for among the newest 100000 attempts that match the rest."
+a sort key other than ended) is looked for among the newest 100000 attempts that match the rest; when there are \
+older ones, stderr says so."
 )]
 pub struct HistoryArgs {
     /// Only attempts at this job or file

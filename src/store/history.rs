@@ -51,8 +51,8 @@ impl View<'_> {
         self.one(ATTEMPT, params![id], rows::attempt)
     }
 
-    /// The attempt in this row, as [`View::attempt_rows`] gives it.
-    pub fn attempt_at(&self, row: i64) -> Result<Option<Attempt>> {
+    /// The attempt in this row of its table.
+    pub(super) fn attempt_at(&self, row: i64) -> Result<Option<Attempt>> {
         self.one(ATTEMPT_AT, params![row], rows::attempt)
     }
 

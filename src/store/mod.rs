@@ -17,6 +17,7 @@ mod keeping;
 mod listing;
 mod migrating;
 mod opening;
+mod past;
 mod queueing;
 mod rows;
 mod running;
@@ -31,7 +32,8 @@ mod tests;
 
 pub use error::StoreError;
 pub use finishing::Retry;
-pub use listing::{About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, LOOK_BACK};
+pub use listing::{About, JobOrder, JobQuery};
+pub use past::{AttemptOrder, AttemptQuery, LOOK_BACK, Whose};
 pub use queueing::NewJob;
 pub use settings::{Mode, QueueState, ScheduleState, TickMark};
 pub use tallies::{Measure, Tally};

@@ -7,7 +7,7 @@ use crate::{
     exit::{Exit, Failure},
     model::{attempt::Attempt, job::Job},
     site,
-    store::View,
+    store::{View, Whose},
 };
 
 /// So many are named when a beginning fits several.
@@ -23,11 +23,16 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The newest attempts: of the job if that has ended, else at the file.
+    /// Whose attempts are meant: those of the job if that has ended, else all at the file.
+    pub fn whose(&self) -> Whose<'_> {
+        self.ended.as_ref().map_or(Whose::File(&self.filename), |newest| Whose::Job(newest.job))
+    }
+
+    /// The newest of them.
     pub fn attempts(&self, view: &View, limit: u32) -> anyhow::Result<Vec<Attempt>> {
-        Ok(match &self.ended {
-            Some(newest) => view.attempts_of_job(newest.job, limit)?,
-            None => view.attempts_of(&self.filename, limit)?,
+        Ok(match self.whose() {
+            Whose::Job(id) => view.attempts_of_job(id, limit)?,
+            Whose::File(filename) => view.attempts_of(filename, limit)?,
         })
     }
 }

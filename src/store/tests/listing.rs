@@ -11,8 +11,13 @@ fn jobs(base: &Base, about: About, statuses: &[Status], order: JobOrder) -> Vec<
 
 fn attempts(base: &Base, query: &AttemptQuery) -> Vec<String> {
     let view = base.store.view();
-    let rows = view.attempt_rows(query).unwrap();
-    rows.into_iter().map(|row| view.attempt_at(row).unwrap().unwrap().filename).collect()
+    let mut found = Vec::new();
+    let more = view.each_attempt(query, |attempt| {
+        found.push(attempt.filename.clone());
+        true
+    });
+    assert!(!more.unwrap(), "all were looked at");
+    found
 }
 
 fn newest() -> AttemptQuery {
@@ -96,6 +101,32 @@ fn past_attempts_are_listed_newest_first_and_running_ones_are_not() {
     assert_eq!(attempts(&base, &AttemptQuery { about: client, ..newest() }), files(&["c"]));
     let longest = AttemptQuery { order: AttemptOrder::Duration, limit: Some(1), ..newest() };
     assert_eq!(attempts(&base, &longest), files(&["d"]));
+}
+
+/// More than a page, several of them within each millisecond, so that a page ends among equals.
+#[test]
+fn a_long_history_is_given_out_page_by_page_in_one_order() {
+    let mut base = history();
+    let copy = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+        INSERT INTO attempt (id, job, filename, exporter, params, queue, number, submitted, started, counts_from, limits,
+                             ended, result, duration)
+        SELECT printf('%026d', i + 1000), i, 'epub/' || i, exporter, params, queue, number, submitted, started,
+               counts_from, limits, ended + i / 7, iif(i % 2, 'ok', 'exit'), i
+          FROM n, (SELECT * FROM attempt WHERE filename = ?)";
+    base.store.immediate(|tx| Ok(tx.conn.execute(copy, [file("d")])?)).unwrap();
+    let expected: Vec<_> = (1..=2500).rev().map(|i| format!("epub/{i}")).collect();
+    let about = About { exporter: Some("epub".into()), since: Some(NOON.plus_ms(4 * MINUTE)), ..About::default() };
+    let outcomes = vec![Outcome::Ok, Outcome::Exit];
+    for about in [about.clone(), About { exporter: None, ..about }] {
+        let query = AttemptQuery { about, outcomes: outcomes.clone(), ..newest() };
+        assert!(attempts(&base, &query) == expected);
+        assert!(attempts(&base, &AttemptQuery { limit: Some(2100), ..query.clone() }) == expected[..2100]);
+        let mut oldest = attempts(&base, &AttemptQuery { reverse: false, ..query.clone() });
+        oldest.reverse();
+        assert!(oldest == expected);
+        let longest = AttemptQuery { order: AttemptOrder::Duration, limit: Some(3), ..query };
+        assert_eq!(attempts(&base, &longest), expected[..3]);
+    }
 }
 
 #[test]
