@@ -151,7 +151,7 @@ fn deep_sql(query: &AttemptQuery) -> Statement {
     values.append(&mut look.values);
     let (column, direction) = (query.order.column(), direction(query.reverse));
     let sql = format!(
-        "SELECT ended, n FROM ({walk} ORDER BY ended DESC, n DESC LIMIT {LOOK_BACK}) WHERE {}
+        "SELECT ended, n FROM ({walk} ORDER BY ended DESC LIMIT {LOOK_BACK}) WHERE {}
           ORDER BY {column}{direction}, n{direction} LIMIT {}",
         look.text(),
         limit(query.limit)
@@ -162,7 +162,7 @@ fn deep_sql(query: &AttemptQuery) -> Statement {
 /// One attempt that is older than what was looked at.
 fn beyond_sql(query: &AttemptQuery) -> Statement {
     let (walk, values) = walk_sql(query, "ended, rowid AS n", None);
-    (format!("{walk} ORDER BY ended DESC, n DESC LIMIT 1 OFFSET {LOOK_BACK}"), values)
+    (format!("{walk} ORDER BY ended DESC LIMIT 1 OFFSET {LOOK_BACK}"), values)
 }
 
 /// One way along an index, or several that SQLite merges, since each is in the order of the ends.

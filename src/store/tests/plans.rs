@@ -121,3 +121,15 @@ fn the_lists_of_attempts_walk_along_an_index_without_sorting() {
         }
     }
 }
+
+#[test]
+fn a_look_back_walks_along_an_index_and_sorts_only_what_fits() {
+    let base = Base::new();
+    let about = About { clients: vec!["ann".into()], ..About::default() };
+    let query = AttemptQuery { about, outcomes: vec![], order: AttemptOrder::Memory, reverse: true, limit: Some(50) };
+    let [look, beyond] = &past::statements(&query)[..] else { panic!("two statements") };
+    assert_eq!(plan(&base, beyond), "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)");
+    let plan = plan(&base, look);
+    assert!(plan.contains("SEARCH attempt USING INDEX attempt_ended (ended>?)"), "{plan}");
+    assert!(plan.contains("CO-ROUTINE") && plan.matches("TEMP B-TREE").count() == 1, "{plan}");
+}
