@@ -171,6 +171,9 @@ CREATE TABLE attempt (
 -- The attempts at a file, the newest first: WHERE filename = ? ORDER BY rowid DESC
 CREATE INDEX attempt_file ON attempt (filename);
 
+-- What became of a job whose row is gone: WHERE job = ? ORDER BY rowid DESC
+CREATE INDEX attempt_job ON attempt (job);
+
 -- The one that made the file in the cache: WHERE filename = ? AND result = 'ok' ORDER BY rowid DESC LIMIT 1
 CREATE INDEX attempt_ok ON attempt (filename) WHERE result = 'ok';
 

@@ -1,15 +1,16 @@
 //! Measures Pressroom against floors and peers, one after the other in the same minutes, and writes what it found.
 //! `make bench` builds and installs what it needs and runs it; docs/benchmarks.md explains each figure.
 
+mod admin;
 mod contender;
 mod crowd;
 mod figures;
+mod fill;
 mod group;
 mod hit;
 mod idle;
 mod json;
 mod latency;
-
 mod machine;
 mod memory;
 mod million;
@@ -35,13 +36,14 @@ use setup::Setup;
 type Measure = fn(&Setup) -> Result<Vec<Group>>;
 
 /// In the order of the table.
-const MEASURES: [(&str, Measure); 8] = [
+const MEASURES: [(&str, Measure); 9] = [
     ("hit", hit::measure),
     ("queueing", queueing::measure),
     ("crowd", crowd::measure),
     ("latency", latency::measure),
     ("thousand", thousand::measure),
     ("million", million::measure),
+    ("admin", admin::measure),
     ("web", web::measure),
     ("idle", idle::measure),
 ];

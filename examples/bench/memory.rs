@@ -1,6 +1,9 @@
 //! What programs hold in memory, in megabytes (of a million bytes), and how often they wake up.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
 
 use anyhow::{Context, Result, ensure};
 
@@ -11,8 +14,9 @@ pub fn peak(setup: &Setup, command: &Command, codes: &[i32]) -> Result<f64> {
     let mut measured = Command::new(setup.floor("peak"));
     measured.arg(command.get_program()).args(command.get_args()).env_clear();
     measured.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let output = measured.output().context("cannot start peak")?;
-    ensure!(output.status.code().is_some_and(|code| codes.contains(&code)), "{command:?}: {output:?}");
+    // What it prints may be more than belongs into the memory of this process.
+    let output = measured.stderr(Stdio::null()).output().context("cannot start peak")?;
+    ensure!(output.status.code().is_some_and(|code| codes.contains(&code)), "{command:?} ended with {}", output.status);
     let kib: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().context("peak prints a number")?;
     Ok(kib * 1024e-6)
 }

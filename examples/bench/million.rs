@@ -1,11 +1,10 @@
 //! The same with a million rows queued and a million attempts in the history as with next to none.
 
-mod fill;
-
 use anyhow::{Context, Result};
 
 use crate::{
     contender::{Contender, in_turns},
+    fill,
     group::{Goal, Group, Unit},
     memory,
     process::time,
@@ -29,10 +28,8 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
     let words = [word(&exporter), "{output}"];
     let (full, empty) = (Site::new(setup, "f", 1, &words)?, Site::new(setup, "e", 1, &words)?);
     let count = setup.pick(1_000_000, 100_000);
-    // Before it is filled: a tick that finds its last round long ago holds back at first.
     [&full, &empty].iter().try_for_each(|site| site.make("Emma").map(drop))?;
-    eprintln!("  filling the database with {count} jobs and attempts");
-    fill::fill(&full, count)?;
+    fill::fill(&full, &fill::Rows { jobs: count, attempts: count, of_jobs: &[], of_attempts: &[] })?;
     let pair =
         Pair { full, empty, rows: if count == 1_000_000 { "a million rows".into() } else { format!("{count} rows") } };
     let mut groups = pair.visitors(setup)?;

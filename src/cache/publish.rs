@@ -86,9 +86,9 @@ impl Prepared {
         let dir = self.cache.make_exporter_dir(exporter)?;
         if !self.is_at(&dir, name)? {
             let temp = temp_name(attempt)?;
-            self.link(&dir, &temp)?;
+            self.link(&dir, &temp).map_err(|error| blocked(filename, error))?;
             point::at("run-linked");
-            renameat(&dir, temp.as_os_str(), &dir, name)?;
+            renameat(&dir, temp.as_os_str(), &dir, name).map_err(|errno| blocked(filename, errno.into()))?;
         }
         dir.sync()
     }
@@ -108,6 +108,18 @@ impl Prepared {
         let ours = self.file.metadata()?;
         Ok(dir.about(name)?.is_some_and(|there| there.inode == ours.ino() && there.device == ours.dev()))
     }
+}
+
+/// With the name, by which the admin finds what is in the way.
+fn blocked(filename: &str, error: io::Error) -> io::Error {
+    let why = match error.kind() {
+        ErrorKind::IsADirectory => format!("cache/{filename} is a directory; move it away"),
+        ErrorKind::PermissionDenied => {
+            format!("cache/{filename} cannot be written: permission denied; run `pressroom check --create`")
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), why)
 }
 
 /// Beside the final name, and in no reader's way: a finished file never begins with a dot.

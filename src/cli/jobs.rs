@@ -7,7 +7,7 @@ use crate::model::status::Outcome;
 
 /// What is said about names in each command that takes one.
 const NAMES: &str = "A JOB is named by its id, its filename, a unique beginning of its filename, or the id of one of \
-its attempts. Exit status: 0 done, 66 nothing found, 64 ambiguous or wrong usage, 65 not in this state, 78 configuration.";
+its attempts. The id of a job that has ended still names its attempts. Exit status: 0 done, 66 nothing found, 64 ambiguous or wrong usage, 65 not in this state, 78 configuration.";
 
 /// What bulk forms say of themselves.
 const BULK: &str = "Without JOB, all that the filters match are meant: asked about first on a terminal, with --yes \
@@ -45,21 +45,15 @@ pub enum JobsCommand {
 
 const INVALIDATE: &str = "A FILE is named as below cache/, `epub/Candide-fr-serif.epub`, or by a unique beginning; \
 without any, all that the filters match are meant: asked about first on a terminal, with --yes elsewhere. \
-Parameters are those of the attempt that made the file; a file whose history is forgotten has none.";
+Since and until are about when the file was made; parameters are those of the attempt that made it, and a file whose \
+history is forgotten has none.";
 
 /// Which jobs, attempts or files are meant.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Filters")]
-pub struct Filters {
+pub struct Which {
     /// Of this exporter
     #[arg(long, value_name = "NAME")]
     pub exporter: Option<String>,
-    /// In this queue
-    #[arg(long, value_name = "NAME")]
-    pub queue: Option<String>,
-    /// Asked for by this client, as the web server named it or as it is stored
-    #[arg(long, value_name = "ID")]
-    pub client: Option<String>,
     /// With this value of a parameter; may be repeated
     #[arg(long = "param", value_name = "NAME=VALUE")]
     pub params: Vec<String>,
@@ -69,6 +63,20 @@ pub struct Filters {
     /// Before TIME
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
+}
+
+/// Which jobs or attempts are meant.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct Filters {
+    #[command(flatten)]
+    pub which: Which,
+    /// In this queue
+    #[arg(long, value_name = "NAME")]
+    pub queue: Option<String>,
+    /// Asked for by this client, as the web server named it or as it is stored
+    #[arg(long, value_name = "ID")]
+    pub client: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -125,7 +133,8 @@ pub struct LogArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Since and until are about the end of an attempt. What no index tells (queue, client, parameter, \
-a sort key other than ended) is looked for among the newest 100000 attempts that match the rest."
+a sort key other than ended) is looked for among the newest 100000 attempts that match the rest; when there are \
+older ones, stderr says so."
 )]
 pub struct HistoryArgs {
     /// Only attempts at this job or file
@@ -169,18 +178,8 @@ pub struct InvalidateArgs {
     /// Which ones
     #[arg(value_name = "FILE")]
     pub files: Vec<String>,
-    /// Of this exporter
-    #[arg(long, value_name = "NAME")]
-    pub exporter: Option<String>,
-    /// Made with this value of a parameter; may be repeated
-    #[arg(long = "param", value_name = "NAME=VALUE")]
-    pub params: Vec<String>,
-    /// Made at or after TIME: 2026-03-01T12:00:00Z, 2026-03-01, or 2h for two hours ago
-    #[arg(long, value_name = "TIME")]
-    pub since: Option<String>,
-    /// Made before TIME
-    #[arg(long, value_name = "TIME")]
-    pub until: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
     /// Do not ask
     #[arg(short, long)]
     pub yes: bool,

@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use self::{
     jobs::{
         BulkArgs, Filters, HistoryArgs, InvalidateArgs, JobsArgs, JobsCommand, ListArgs, LogArgs, ShowArgs, StatusWord,
+        Which,
     },
     queues::{QueuesArgs, QueuesCommand},
     status::{StatusArgs, StatusFormat},

@@ -18,6 +18,8 @@ pub(super) const LATEST_OK: &str = "
 
 pub(super) const ATTEMPTS_OF: &str = "SELECT * FROM attempt WHERE filename = ? ORDER BY rowid DESC LIMIT ?";
 
+pub(super) const ATTEMPTS_OF_JOB: &str = "SELECT * FROM attempt WHERE job = ? ORDER BY rowid DESC LIMIT ?";
+
 /// Enough to find a few different files among repeated ones.
 pub(super) const FIRST_ATTEMPTS: &str = "
     SELECT filename, result, exit_code, ended FROM attempt
@@ -49,8 +51,8 @@ impl View<'_> {
         self.one(ATTEMPT, params![id], rows::attempt)
     }
 
-    /// The attempt in this row, as [`View::attempt_rows`] gives it.
-    pub fn attempt_at(&self, row: i64) -> Result<Option<Attempt>> {
+    /// The attempt in this row of its table.
+    pub(super) fn attempt_at(&self, row: i64) -> Result<Option<Attempt>> {
         self.one(ATTEMPT_AT, params![row], rows::attempt)
     }
 
@@ -67,6 +69,11 @@ impl View<'_> {
     /// The newest attempts at this file, the newest first.
     pub fn attempts_of(&self, filename: &str, limit: u32) -> Result<Vec<Attempt>> {
         self.all(ATTEMPTS_OF, params![filename, limit], rows::attempt)
+    }
+
+    /// The newest attempts of a job, which may be gone, the newest first.
+    pub fn attempts_of_job(&self, id: i64, limit: u32) -> Result<Vec<Attempt>> {
+        self.all(ATTEMPTS_OF_JOB, params![id, limit], rows::attempt)
     }
 
     /// The last ended first attempts of an exporter at `n` different files, the newest first.

@@ -1,16 +1,13 @@
-//! Lists for the admin: which jobs and attempts match, in which order.
+//! Lists for the admin: which jobs match, in which order, and what jobs and attempts are asked alike.
 //!
 //! A list is made in two steps: first the ids that match, which are few bytes each, then one row after the other. So
-//! sorting a hundred thousand jobs keeps their ids in memory and not their texts. Jobs are read as a whole, at most as
-//! many as there can be files waiting; attempts, of which there may be millions, are read along an index.
+//! sorting a hundred thousand jobs keeps their ids in memory and not their texts, and no read is open while whoever
+//! asked leafs through the answer. Jobs are read as a whole, at most as many as there can be files waiting.
 
 use rusqlite::{ToSql, params_from_iter};
 
 use super::{Result, View};
-use crate::model::{clock::Stamp, status::Outcome, status::Status};
-
-/// What no index can tell is looked for among so many of the newest attempts.
-pub const LOOK_BACK: u32 = 100_000;
+use crate::model::{clock::Stamp, status::Status};
 
 /// What rows are about. Empty lists and `None` match everything.
 #[derive(Clone, Debug, Default)]
@@ -58,26 +55,6 @@ impl JobOrder {
     }
 }
 
-/// The order of a list of attempts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttemptOrder {
-    Ended,
-    Duration,
-    Memory,
-    Cpu,
-}
-
-impl AttemptOrder {
-    const fn column(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Duration => "duration",
-            Self::Memory => "peak_memory",
-            Self::Cpu => "cpu_used",
-        }
-    }
-}
-
 /// Which jobs, in which order, how many.
 #[derive(Clone, Debug)]
 pub struct JobQuery {
@@ -92,45 +69,20 @@ pub struct JobQuery {
     pub below: Option<i64>,
 }
 
-/// Which past attempts, in which order, how many.
-#[derive(Clone, Debug)]
-pub struct AttemptQuery {
-    pub about: About,
-    /// One of these; none: all.
-    pub outcomes: Vec<Outcome>,
-    pub order: AttemptOrder,
-    pub reverse: bool,
-    /// `None`: all.
-    pub limit: Option<u32>,
-    /// Only what stands behind this end and row in a list that begins with the newest: its next page.
-    pub below: Option<(Stamp, i64)>,
-}
-
-impl AttemptQuery {
-    /// Whether the indexes do not tell all that is asked.
-    fn is_deep(&self) -> bool {
-        let about = &self.about;
-        about.queue.is_some()
-            || !about.clients.is_empty()
-            || !about.params.is_empty()
-            || self.order != AttemptOrder::Ended
-    }
-}
-
 /// Conditions and their values, in the order in which they stand.
 #[derive(Default)]
-struct Where {
+pub(super) struct Where {
     text: Vec<String>,
-    values: Vec<Box<dyn ToSql>>,
+    pub(super) values: Vec<Box<dyn ToSql>>,
 }
 
 impl Where {
-    fn and(&mut self, text: impl Into<String>, values: impl IntoIterator<Item = Box<dyn ToSql>>) {
+    pub(super) fn and(&mut self, text: impl Into<String>, values: impl IntoIterator<Item = Box<dyn ToSql>>) {
         self.text.push(text.into());
         self.values.extend(values);
     }
 
-    fn equal(&mut self, column: &str, value: Option<&String>) {
+    pub(super) fn equal(&mut self, column: &str, value: Option<&String>) {
         if let Some(value) = value {
             self.and(format!("{column} = ?"), [boxed(value.clone())]);
         }
@@ -143,7 +95,7 @@ impl Where {
         }
     }
 
-    fn between(&mut self, column: &str, about: &About) {
+    pub(super) fn between(&mut self, column: &str, about: &About) {
         if let Some(since) = about.since {
             self.and(format!("{column} >= ?"), [boxed(since)]);
         }
@@ -161,27 +113,27 @@ impl Where {
     }
 
     /// What rows hold beyond what an index knows.
-    fn contents(&mut self, about: &About) {
+    pub(super) fn contents(&mut self, about: &About) {
         self.equal("queue", about.queue.as_ref());
         self.one_of("client", &about.clients);
         self.params(&about.params);
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         if self.text.is_empty() { "1".to_owned() } else { self.text.join(" AND ") }
     }
 }
 
-fn boxed(value: impl ToSql + 'static) -> Box<dyn ToSql> {
+pub(super) fn boxed(value: impl ToSql + 'static) -> Box<dyn ToSql> {
     Box::new(value)
 }
 
-fn direction(reverse: bool) -> &'static str {
+pub(super) fn direction(reverse: bool) -> &'static str {
     if reverse { " DESC" } else { "" }
 }
 
 /// -1 is SQLite's word for all.
-fn limit(limit: Option<u32>) -> i64 {
+pub(super) fn limit(limit: Option<u32>) -> i64 {
     limit.map_or(-1, i64::from)
 }
 
@@ -190,25 +142,6 @@ impl View<'_> {
     pub fn job_ids(&self, query: &JobQuery) -> Result<Vec<i64>> {
         let (sql, values) = job_sql(query);
         self.all(&sql, params_from_iter(values), |row| row.get(0))
-    }
-
-    /// The row numbers of the ended attempts that match, for [`View::attempt_at`]. `since` and `until` are about
-    /// their end. Queue, client, parameters and orders other than by end are looked at in the newest
-    /// [`LOOK_BACK`] attempts that match the rest.
-    pub fn attempt_rows(&self, query: &AttemptQuery) -> Result<Vec<i64>> {
-        let mut found = Vec::new();
-        for (index, outcomes) in ways(query) {
-            let (sql, values) = attempt_sql(query, index, &outcomes);
-            found.extend(
-                self.all(&sql, params_from_iter(values), |row| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?)))?,
-            );
-        }
-        found.sort_unstable();
-        if query.reverse {
-            found.reverse();
-        }
-        found.truncate(query.limit.map_or(usize::MAX, |limit| limit as usize));
-        Ok(found.into_iter().map(|(_, row)| row).collect())
     }
 }
 
@@ -251,59 +184,8 @@ fn job_sql(query: &JobQuery) -> (String, Vec<Box<dyn ToSql>>) {
     (sql, conditions.values)
 }
 
-/// The index to walk along, and the outcomes to look for on the way; with an exporter one walk for each outcome.
-fn ways(query: &AttemptQuery) -> Vec<(&'static str, Vec<Outcome>)> {
-    let wanted = if query.outcomes.is_empty() { Outcome::ALL.to_vec() } else { query.outcomes.clone() };
-    if query.about.exporter.is_some() {
-        return wanted.into_iter().map(|outcome| ("attempt_result", vec![outcome])).collect();
-    }
-    vec![("attempt_ended", query.outcomes.clone())]
-}
-
-fn attempt_sql(query: &AttemptQuery, index: &str, outcomes: &[Outcome]) -> (String, Vec<Box<dyn ToSql>>) {
-    let (mut walk, mut look) = (Where::default(), Where::default());
-    walk.and("ended IS NOT NULL", []);
-    walk.equal("exporter", query.about.exporter.as_ref());
-    match outcomes {
-        [one] => walk.and(format!("result = '{}'", one.name()), []),
-        [] => {}
-        many => {
-            let names: Vec<_> = many.iter().map(|outcome| format!("'{}'", outcome.name())).collect();
-            walk.and(format!("result IN ({})", names.join(", ")), []);
-        }
-    }
-    walk.between("ended", &query.about);
-    if let Some((ended, row)) = query.below {
-        walk.and("ended <= ? AND (ended < ? OR rowid < ?)", [boxed(ended), boxed(ended), boxed(row)]);
-    }
-    look.contents(&query.about);
-    let (column, most) = (query.order.column(), limit(query.limit));
-    let direction = direction(query.reverse);
-    let walked = walk.text();
-    let sql = if query.is_deep() {
-        format!(
-            "SELECT {column}, n FROM (SELECT rowid AS n, * FROM attempt INDEXED BY {index} WHERE {walked}
-              ORDER BY ended DESC, rowid DESC LIMIT {LOOK_BACK}) WHERE {} ORDER BY {column}{direction}, n{direction} LIMIT {most}",
-            look.text()
-        )
-    } else {
-        format!(
-            "SELECT ended, rowid FROM attempt INDEXED BY {index} WHERE {walked}
-              ORDER BY ended{direction}, rowid{direction} LIMIT {most}"
-        )
-    };
-    walk.values.extend(look.values);
-    (sql, walk.values)
-}
-
 /// The statement that answers a query, for a look at its plan.
 #[cfg(test)]
 pub(super) fn job_statement(query: &JobQuery) -> String {
     job_sql(query).0
-}
-
-/// The statements that answer a query, for a look at their plans.
-#[cfg(test)]
-pub(super) fn attempt_statements(query: &AttemptQuery) -> Vec<String> {
-    ways(query).into_iter().map(|(index, outcomes)| attempt_sql(query, index, &outcomes).0).collect()
 }

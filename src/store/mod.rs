@@ -18,6 +18,7 @@ mod listing;
 mod migrating;
 mod opening;
 mod pace;
+mod past;
 mod queueing;
 mod rows;
 mod running;
@@ -32,8 +33,9 @@ mod tests;
 
 pub use error::StoreError;
 pub use finishing::Retry;
-pub use listing::{About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, LOOK_BACK};
+pub use listing::{About, JobOrder, JobQuery};
 pub use pace::{Ended, Sample};
+pub use past::{AttemptOrder, AttemptQuery, LOOK_BACK, Whose};
 pub use queueing::NewJob;
 pub use settings::{Mode, QueueState, ScheduleState, TickMark};
 pub use tallies::{Measure, Tally};

@@ -193,3 +193,20 @@ fn a_state_directory_that_cannot_be_written() {
     let mut create = as_nobody(&site, &["check", "--create"]);
     Done::of(&mut create).exits(78).warns("only root can make a state directory for another user");
 }
+
+/// Made by somebody else's hand, root's most likely: the export is fine, and has nowhere to go.
+#[test]
+fn a_directory_of_the_cache_that_cannot_be_written_is_named() {
+    if !is_root("a_directory_of_the_cache_that_cannot_be_written_is_named") {
+        return;
+    }
+    let site = Site::new().by_nobody().create();
+    fs::create_dir(site.path("s/cache/epub")).unwrap();
+    fs::set_permissions(site.path("s/cache/epub"), fs::Permissions::from_mode(0o2755)).unwrap();
+    site.ask("Emma").exits(75);
+    site.tick().exits(0);
+    site.mailed()
+        .exits(0)
+        .warns("cannot publish the output: cache/epub/Emma.epub cannot be written: permission denied; run");
+    site.run(&["check"]).exits(78).warns("s/cache/epub belongs to user root, not ");
+}

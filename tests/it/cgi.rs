@@ -229,6 +229,25 @@ fn what_does_not_fit_is_a_bad_request_and_queues_nothing() {
     assert_eq!(jobs(&site), 0);
 }
 
+/// As browsers and the URL standard have it: no second way to write an address leads to another file.
+#[test]
+fn a_name_without_an_equals_sign_has_an_empty_value() {
+    let site = site().more("[exporter.epub.params.note]\n[exporter.epub.params.lang]\ndefault = \"fr\"\n").create();
+    let state = |query: &str| {
+        let reply = get(&site, query, JSON);
+        (reply.status, reply.json()["state"].clone(), reply.json()["filename"].clone())
+    };
+    assert_eq!(state("title=Emma&note").0, 202);
+    assert_eq!(state("title=Emma&note"), state("title=Emma"));
+    for name in ["title", "title=Emma&lang", "title=Emma&after", "title=Emma&wait", "title=Emma&format"] {
+        assert_eq!(state(name), state(&format!("{name}=")), "{name}");
+    }
+    for repeated in ["title&title=Emma", "title=Emma&note&note"] {
+        get(&site, repeated, JSON).is(400);
+    }
+    get(&site, "title=Emma&unknown", JSON).is(400);
+}
+
 #[test]
 fn only_exporters_for_the_web_exist() {
     let more = "[exporter.secret]\ncommand = [\"true\"]\nfilename = \"x.txt\"\n";

@@ -2,7 +2,8 @@
 
 use crate::site::Site;
 
-const PDF: &str = r#"
+/// A second exporter that is made from the first one's files.
+pub const PDF: &str = r#"
 [exporter.pdf]
 source = "epub"
 command = ["/bin/cp", "{source}", "{output}"]

@@ -2,7 +2,10 @@
 
 use std::{fs, io::Write, path::PathBuf, process::Command};
 
-use crate::site::Site;
+use crate::{
+    site::Site,
+    together::{Paused, TICK},
+};
 
 /// A small file system of its own, unmounted when dropped.
 struct SmallDisk(PathBuf);
@@ -130,6 +133,29 @@ fn an_export_that_fills_the_disk_fails_and_says_why() {
     site.mailed().exits(0).warns("epub/Emma.epub) failed: no_output").warns("disk is full");
     assert!(disk.free() > 4 << 20, "its work directory is swept");
     assert!(site.names("disk/s/cache/epub").is_empty(), "nothing cut is published");
+}
+
+/// The note in its lock file has a block from the run's start on; here that is lost, and there is no other.
+#[test]
+fn an_exporter_that_cannot_be_noted_is_never_executed_and_the_record_says_why() {
+    let Some((site, disk)) = site("an_exporter_that_cannot_be_noted_is_never_executed_and_the_record_says_why") else {
+        return;
+    };
+    let runs = site.path("runs");
+    let site = site.exporter(&format!("echo run >>{}; echo whole >\"$1\"", runs.display()));
+    site.ask("Emma").exits(75);
+    let tick = Paused::at(&site, "run-forked", &TICK);
+    let attempt: String = database(&site).query_row("SELECT attempt FROM job", [], |row| row.get(0)).unwrap();
+    fs::write(site.path("disk/s/work").join(format!("{attempt}.lock")), "").unwrap();
+    disk.fill("junk");
+    tick.go_on().exits(0).stdout("").stderr("");
+    assert!(!runs.exists(), "it was executed");
+    fs::remove_file(site.path("disk/junk")).unwrap();
+    site.tick().exits(0).warns("failed: spawn, cannot note it down in its lock file: No space left on device");
+    assert_eq!(site.names("disk/s/work"), [""; 0]);
+    site.run(&["jobs", "retry", "1"]).exits(0);
+    site.tick().exits(0).stderr("");
+    site.ask("Emma").exits(0);
 }
 
 /// A disk that was filled before the first write of a tick.

@@ -28,8 +28,9 @@ const OF_TICK: [(&str, usize); 9] = [
 ];
 
 /// The same for the run.
-const OF_RUN: [(&str, usize); 10] = [
+const OF_RUN: [(&str, usize); 11] = [
     ("run-started", 1),
+    ("run-forked", 1),
     ("run-noted", 1),
     ("run-spawned", 2),
     ("run-exporter-ended", 2),

@@ -28,6 +28,7 @@ mod dry;
 mod fairness;
 mod free_form;
 mod full_disk;
+mod handover;
 mod invariants;
 mod jobs;
 mod kills;

@@ -1,4 +1,5 @@
-//! A tick, a request and a dry run with 200,000 rows in the queue: little memory, and the right answers.
+//! A tick, a request and a dry run with 200,000 rows in the queue, and a long history: little memory, and the right
+//! answers.
 
 use std::fs;
 
@@ -16,6 +17,15 @@ const ROWS: &str = r#"
     INSERT INTO job (filename, exporter, params, queue, client, waits, rank, submitted, run_after, queued_since, last_asked)
     SELECT 'epub/b' || i || '.epub', 'epub', '{"title":"b' || i || '"}', 'default', 'client' || (i % 300),
            i % 10 = 0, ?1 / 600000 + i / 1000, ?1, ?1 + (i % 10 = 0) * i * 100, ?1, ?1 FROM n"#;
+
+/// A hundred of them are ann's, and she asked for none of the last 100,000.
+const ATTEMPTS: &str = r"
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100100)
+    INSERT INTO attempt (id, job, filename, exporter, params, queue, client, number, submitted, started, counts_from,
+                         limits, ended, result, duration)
+    SELECT printf('%026d', i), i, filename, exporter, params, queue, iif(i <= 100, 'ann', 'bob'), 1, ended + i,
+           ended + i, ended + i, limits, ended + i, 'ok', i
+      FROM attempt, n";
 
 /// Peak resident memory in KiB without the pages of the program file, which in a debug build are many.
 fn peak(pid: u32) -> u64 {
@@ -60,6 +70,28 @@ fn two_hundred_thousand_queued_rows_cost_little_memory_and_change_no_answer() {
     let before = site.count("SELECT queued FROM queue");
     uses_little(&site); // now the round drops what nobody has asked about, in batches
     assert!(site.count("SELECT queued FROM queue") <= before - 500);
+}
+
+#[test]
+fn a_look_back_that_has_an_end_says_so_when_there_is_more() {
+    let site = Site::new().create();
+    site.ask("Emma").exits(75);
+    site.tick().exits(0).stderr("");
+    site.database().execute(ATTEMPTS, []).unwrap();
+    let history =
+        |words: &str| site.run(&format!("jobs history --format json {words}").split_whitespace().collect::<Vec<_>>());
+    let told = "only the newest 100000 attempts were looked at";
+    history("--client ann").exits(0).stdout("").warns(told);
+    history("--client ann --exporter epub").exits(0).stdout("").warns(told);
+    history("--sort -duration --limit 1").exits(0).says(r#""job":100100"#).warns(told);
+    history("--result exit epub/Emma.epub").exits(0).stdout("").warns(told);
+    // Here the bound has hidden nothing.
+    for words in ["", "--exporter epub --limit 3", "--client bob --limit 3", "--limit 3 epub/Emma.epub"] {
+        assert!(history(words).exits(0).stderr("").out().lines().count() >= 3);
+    }
+    let until = jiff::Timestamp::from_millisecond(site.count("SELECT ended + 101 FROM attempt WHERE job = 1")).unwrap();
+    let anns = history(&format!("--client ann --limit 0 --until {until}"));
+    assert!(anns.exits(0).stderr("").out().lines().count() >= 100);
 }
 
 fn requests_find_their_place(site: &Site) {

@@ -158,7 +158,9 @@ fn what_lies_in_the_place_of_a_file_is_not_served() {
     site.ask("Link").exits(0);
     site.ask("Fifo").exits(0);
     site.ask("Dir").exits(70).stdout("failed_unknown the export failed\n");
-    site.mailed().exits(0).warns("epub/Dir.epub) failed: no_output, cannot publish the output: ");
+    site.mailed().exits(0).warns(
+        "epub/Dir.epub) failed: no_output, cannot publish the output: cache/epub/Dir.epub is a directory; move it away",
+    );
     assert!(fs::metadata("/etc/passwd").unwrap().len() > 5, "nothing is written through a link");
     assert_eq!(site.names("s/cache/epub"), ["Dir.epub", "Fifo.epub", "Link.epub"]);
     assert_eq!(site.names("s/work"), [""; 0]);

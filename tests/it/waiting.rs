@@ -1,8 +1,13 @@
 //! `--wait`, `--priority` and `--not-before`.
 
-use std::time::Instant;
+use std::{
+    collections::BTreeSet,
+    process::{Command, Stdio},
+    time::Instant,
+};
 
 use crate::{
+    outside::has,
     site::{Site, wait_until},
     together::Beside,
 };
@@ -54,6 +59,49 @@ fn when_the_time_is_over_the_answer_is_how_it_stands() {
     assert!(begun.elapsed().as_millis() >= 50);
     let answer = site.run(&["request", "epub", "title=Emma", "--wait", "10ms", "--format", "json"]).exits(75).json();
     assert_eq!(answer["position"], 1);
+}
+
+/// Says how far it is when the test lets it.
+const IN_STEPS: &str = r#"
+echo "10 first words" >>"$PRESSROOM_PROGRESS"
+until [ -e ../../../on ]; do sleep 0.01; done
+echo "60 other words" >>"$PRESSROOM_PROGRESS"
+until [ -e ../../../go ]; do sleep 0.01; done
+echo whole >"$1""#;
+
+/// On a terminal, which script(1) makes and keeps a record of.
+#[test]
+fn on_a_terminal_a_bar_shows_each_per_cent_beside_its_own_words() {
+    const TEST: &str = "on_a_terminal_a_bar_shows_each_per_cent_beside_its_own_words";
+    if !has(TEST, "script") {
+        return;
+    }
+    let site = Site::new().exporter(IN_STEPS).create();
+    let line = format!("{} request epub title=Emma --wait 1min", env!("CARGO_BIN_EXE_pressroom"));
+    let record = site.path("record");
+    let mut script = Command::new("script");
+    script.args(["-qfec", &line]).arg(&record).current_dir(site.dir()).env("PRESSROOM_CONFIG", site.config());
+    let waiting = Beside::start(script.env("TERM", "xterm").stdin(Stdio::null()));
+    let shown = || String::from_utf8_lossy(&std::fs::read(&record).unwrap_or_default()).into_owned();
+    wait_until("its place is shown", || shown().contains("  0 % queued, place 1 ("));
+    site.brief_tick().exits(0).stderr("");
+    wait_until("the first step is shown", || shown().contains(" 10 % first words ("));
+    std::fs::write(site.path("on"), "").unwrap();
+    wait_until("the other step is shown", || shown().contains(" 60 % other words ("));
+    std::fs::write(site.path("go"), "").unwrap();
+    waiting.end().exits(0);
+    // In between, before it had said anything, nothing else was shown.
+    let shown = shown();
+    let frames = shown.split(['\r', '\n']).filter(|frame| frame.contains(" % "));
+    let frames: BTreeSet<_> =
+        frames.map(|frame| frame[frame.find(" % ").unwrap() - 3..].split(" (").next().unwrap()).collect();
+    for frame in &frames {
+        assert!(
+            ["  0 % queued, place 1", "  0 % started", " 10 % first words", " 60 % other words"].contains(frame),
+            "{frames:?}"
+        );
+    }
+    assert!(shown.contains(&format!("ready {}", site.cached("epub/Emma.epub").display())), "{shown}");
 }
 
 /// One who waits for a newer file is not content with the old one.

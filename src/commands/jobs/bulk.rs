@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::{filter, find};
 use crate::{
-    cli::BulkArgs,
+    cli::{BulkArgs, Which},
     commands::{paper::Paper, words},
     exit::{Exit, Failure},
     model::status::Status,
@@ -70,8 +70,13 @@ fn usage(sentence: &str) -> Failure {
 
 fn is_filtered(args: &BulkArgs) -> bool {
     let filters = &args.filters;
-    let words = [&filters.exporter, &filters.queue, &filters.client, &filters.since, &filters.until];
-    words.iter().any(|word| word.is_some()) || !filters.params.is_empty() || !args.status.is_empty()
+    is_narrowed(&filters.which) || filters.queue.is_some() || filters.client.is_some() || !args.status.is_empty()
+}
+
+/// Whether any of these filters was given.
+pub fn is_narrowed(which: &Which) -> bool {
+    let words = [&which.exporter, &which.since, &which.until];
+    words.iter().any(|word| word.is_some()) || !which.params.is_empty()
 }
 
 fn filtered(view: &View, args: &BulkArgs, deed: &Deed) -> Result<Vec<i64>, Failure> {

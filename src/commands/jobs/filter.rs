@@ -16,12 +16,12 @@ use crate::{
 pub fn about(view: &View, filters: &Filters) -> Result<About, Failure> {
     let now = Stamp::now();
     Ok(About {
-        exporter: filters.exporter.clone(),
+        exporter: filters.which.exporter.clone(),
         queue: filters.queue.clone(),
         clients: filters.client.as_ref().map_or(Ok(Vec::new()), |client| clients(view, client))?,
-        params: params(&filters.params)?,
-        since: filters.since.as_deref().map(|text| time(text, now)).transpose()?,
-        until: filters.until.as_deref().map(|text| time(text, now)).transpose()?,
+        params: params(&filters.which.params)?,
+        since: filters.which.since.as_deref().map(|text| time(text, now)).transpose()?,
+        until: filters.which.until.as_deref().map(|text| time(text, now)).transpose()?,
     })
 }
 

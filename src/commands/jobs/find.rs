@@ -1,10 +1,13 @@
 //! From a word to a job: its id, its filename, a unique beginning of that, or the id of one of its attempts.
+//!
+//! A job that has succeeded has no row any more; its id still names the attempts that it has left in the history.
 
 use crate::{
+    commands::words,
     exit::{Exit, Failure},
     model::{attempt::Attempt, job::Job},
     site,
-    store::View,
+    store::{View, Whose},
 };
 
 /// So many are named when a beginning fits several.
@@ -15,15 +18,44 @@ pub struct Subject {
     pub filename: String,
     pub job: Option<Job>,
     pub attempt: Option<Attempt>,
+    /// The newest attempt of the job that the word names by its id, though it has ended.
+    pub ended: Option<Attempt>,
+}
+
+impl Subject {
+    /// Whose attempts are meant: those of the job if that has ended, else all at the file.
+    pub fn whose(&self) -> Whose<'_> {
+        self.ended.as_ref().map_or(Whose::File(&self.filename), |newest| Whose::Job(newest.job))
+    }
+
+    /// The newest of them.
+    pub fn attempts(&self, view: &View, limit: u32) -> anyhow::Result<Vec<Attempt>> {
+        Ok(match self.whose() {
+            Whose::Job(id) => view.attempts_of_job(id, limit)?,
+            Whose::File(filename) => view.attempts_of(filename, limit)?,
+        })
+    }
 }
 
 /// The job that a word names.
 pub fn job(view: &View, word: &str) -> Result<Job, Failure> {
     let subject = subject(view, word)?;
+    if let Some(newest) = &subject.ended {
+        return Err(Failure::because(Exit::BadValue, format!("{}, there is nothing to do", how_it_ended(newest))));
+    }
     subject.job.ok_or_else(|| {
         let advice = "it is neither queued nor started nor failed";
         Failure::because(Exit::Absent, format!("there is no job for {:?}: {advice}", subject.filename))
     })
+}
+
+/// In the words of the last attempt of a job that is no more.
+pub fn how_it_ended(newest: &Attempt) -> String {
+    let record = newest.record.as_ref();
+    let how = record.map_or_else(String::new, |record| {
+        format!(" at {}, its last attempt with the result {}", words::time(record.ended), record.outcome.name())
+    });
+    format!("job {} ({}) has ended{how}", newest.job, newest.filename)
 }
 
 /// The job, or the file that there were attempts at, that a word names. Jobs come before files of the past.
@@ -33,10 +65,13 @@ pub fn subject(view: &View, word: &str) -> Result<Subject, Failure> {
     }
     if let Some(attempt) = attempt(view, word)? {
         let job = view.job(&attempt.filename).map_err(anyhow::Error::from)?;
-        return Ok(Subject { filename: attempt.filename.clone(), job, attempt: Some(attempt) });
+        return Ok(Subject { filename: attempt.filename.clone(), job, attempt: Some(attempt), ended: None });
     }
     if let Some(job) = by_id(view, word)? {
         return Ok(of_job(job));
+    }
+    if let Some(newest) = ended(view, word)? {
+        return Ok(Subject { filename: newest.filename.clone(), job: None, attempt: None, ended: Some(newest) });
     }
     let jobs = named(view, word)?;
     if let [one] = &jobs[..] {
@@ -46,13 +81,13 @@ pub fn subject(view: &View, word: &str) -> Result<Subject, Failure> {
         if jobs.is_empty() { files_named(view, word)? } else { jobs.into_iter().map(|job| job.filename).collect() };
     match &files[..] {
         [] => Err(Failure::because(Exit::Absent, format!("there is no job {word:?}"))),
-        [one] => Ok(Subject { filename: one.clone(), job: None, attempt: None }),
+        [one] => Ok(Subject { filename: one.clone(), job: None, attempt: None, ended: None }),
         several => Err(ambiguous(word, several)),
     }
 }
 
 fn of_job(job: Job) -> Subject {
-    Subject { filename: job.filename.clone(), job: Some(job), attempt: None }
+    Subject { filename: job.filename.clone(), job: Some(job), attempt: None, ended: None }
 }
 
 fn attempt(view: &View, word: &str) -> Result<Option<Attempt>, Failure> {
@@ -66,6 +101,14 @@ fn attempt(view: &View, word: &str) -> Result<Option<Attempt>, Failure> {
 fn by_id(view: &View, word: &str) -> Result<Option<Job>, Failure> {
     match word.parse() {
         Ok(id) => Ok(view.job_by_id(id).map_err(anyhow::Error::from)?),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The newest attempt of a job that had this id.
+fn ended(view: &View, word: &str) -> Result<Option<Attempt>, Failure> {
+    match word.parse() {
+        Ok(id) => Ok(view.attempts_of_job(id, 1).map_err(anyhow::Error::from)?.pop()),
         Err(_) => Ok(None),
     }
 }

@@ -24,25 +24,26 @@ pub fn run(world: &World, args: &HistoryArgs) -> Result<(), Failure> {
     let view = store.view();
     let mut paper = Paper::new();
     let mut show = Show::new(args.format);
-    match &args.job {
-        Some(name) => of_file(&view, name, args, &mut show, &mut paper)?,
+    let are_older = match &args.job {
+        Some(name) => of_subject(&view, name, args, &mut show, &mut paper)?,
         None => of_all(&view, args, &mut show, &mut paper)?,
-    }
+    };
     show.finish(&mut paper);
-    paper.close()
-}
-
-fn of_all(view: &View, args: &HistoryArgs, show: &mut Show, paper: &mut Paper) -> Result<(), Failure> {
-    let rows = view.attempt_rows(&query(view, args)?).map_err(anyhow::Error::from)?;
-    for row in rows {
-        if paper.is_closed() {
-            break;
-        }
-        if let Some(attempt) = view.attempt_at(row).map_err(anyhow::Error::from)? {
-            show.attempt(&attempt, paper);
-        }
+    paper.close()?;
+    if are_older {
+        eprintln!(
+            "pressroom: only the newest {LOOK_BACK} attempts were looked at; --exporter, --result, --since and --until choose others"
+        );
     }
     Ok(())
+}
+
+fn of_all(view: &View, args: &HistoryArgs, show: &mut Show, paper: &mut Paper) -> Result<bool, Failure> {
+    let each = |_, attempt: &Attempt| {
+        show.attempt(attempt, paper);
+        !paper.is_closed()
+    };
+    Ok(view.each_attempt(&query(view, args)?, each).map_err(anyhow::Error::from)?)
 }
 
 fn query(view: &View, args: &HistoryArgs) -> Result<AttemptQuery, Failure> {
@@ -57,16 +58,25 @@ fn query(view: &View, args: &HistoryArgs) -> Result<AttemptQuery, Failure> {
     })
 }
 
-/// The ended attempts at one file, the newest first.
-fn of_file(view: &View, name: &str, args: &HistoryArgs, show: &mut Show, paper: &mut Paper) -> Result<(), Failure> {
-    let filename = find::subject(view, name)?.filename;
+/// The ended attempts at one file, or of a job that has ended, the newest first.
+fn of_subject(
+    view: &View,
+    name: &str,
+    args: &HistoryArgs,
+    show: &mut Show,
+    paper: &mut Paper,
+) -> Result<bool, Failure> {
+    let subject = find::subject(view, name)?;
     let query = query(view, args)?;
-    let attempts = view.attempts_of(&filename, LOOK_BACK).map_err(anyhow::Error::from)?;
-    let limit = query.limit.map_or(usize::MAX, |limit| limit as usize);
-    for attempt in attempts.iter().filter(|attempt| fits(attempt, &query)).take(limit) {
-        show.attempt(attempt, paper);
-    }
-    Ok(())
+    let mut left = query.limit.unwrap_or(u32::MAX);
+    let each = |_, attempt: &Attempt| {
+        if fits(attempt, &query) {
+            show.attempt(attempt, paper);
+            left -= 1;
+        }
+        left > 0 && !paper.is_closed()
+    };
+    Ok(view.each_attempt_of(subject.whose(), each).map_err(anyhow::Error::from)?)
 }
 
 /// Whether it has ended, as one of the results and in the time that are asked for. The rest its file decides.

@@ -31,10 +31,8 @@ pub fn run(world: &World, args: &InvalidateArgs) -> Result<(), Failure> {
 }
 
 fn chosen(world: &World, view: &View, args: &InvalidateArgs) -> Result<Vec<Entry>, Failure> {
-    let is_filtered =
-        args.exporter.is_some() || args.since.is_some() || args.until.is_some() || !args.params.is_empty();
     let usage = |sentence| Err(Failure::because(Exit::Usage, sentence));
-    match (args.files.is_empty(), is_filtered) {
+    match (args.files.is_empty(), bulk::is_narrowed(&args.which)) {
         (false, false) => {
             let entries = scan(world);
             args.files.iter().map(|word| named(world, &entries, word)).collect()
@@ -72,11 +70,11 @@ fn named(world: &World, entries: &[Entry], name: &str) -> Result<Entry, Failure>
 
 fn filtered(world: &World, view: &View, args: &InvalidateArgs) -> Result<Vec<Entry>, Failure> {
     let now = Stamp::now();
-    let since = args.since.as_deref().map(|text| filter::time(text, now)).transpose()?;
-    let until = args.until.as_deref().map(|text| filter::time(text, now)).transpose()?;
-    let params = filter::params(&args.params)?;
+    let since = args.which.since.as_deref().map(|text| filter::time(text, now)).transpose()?;
+    let until = args.which.until.as_deref().map(|text| filter::time(text, now)).transpose()?;
+    let params = filter::params(&args.which.params)?;
     let mut entries = scan(world);
-    entries.retain(|entry| args.exporter.as_ref().is_none_or(|name| name == entry.exporter()));
+    entries.retain(|entry| args.which.exporter.as_ref().is_none_or(|name| name == entry.exporter()));
     entries
         .retain(|entry| since.is_none_or(|since| entry.made >= since) && until.is_none_or(|until| entry.made < until));
     if !params.is_empty() {

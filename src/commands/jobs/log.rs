@@ -39,7 +39,7 @@ pub fn run(world: &World, args: &LogArgs) -> Result<(), Failure> {
 fn last(view: &View, subject: &Subject) -> anyhow::Result<Option<Attempt>> {
     match &subject.attempt {
         Some(attempt) => Ok(view.attempt(&attempt.id)?),
-        None => Ok(view.attempts_of(&subject.filename, 1)?.pop()),
+        None => Ok(subject.attempts(view, 1)?.pop()),
     }
 }
 

@@ -44,7 +44,7 @@ pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
 
 /// Everything about it, with so many of its attempts.
 pub fn gather(world: &World, view: &View, subject: Subject, attempts: u32) -> anyhow::Result<Page> {
-    let attempts = view.attempts_of(&subject.filename, attempts)?;
+    let attempts = subject.attempts(view, attempts)?;
     let file = world.cache.look(&subject.filename).unwrap_or(None);
     let exporter = subject.filename.split_once('/').and_then(|(name, _)| world.config.exporters.get(name));
     let freshness = exporter
@@ -56,11 +56,13 @@ pub fn gather(world: &World, view: &View, subject: Subject, attempts: u32) -> an
 }
 
 fn as_json(page: &Page) -> Map<String, Value> {
-    let mut fields = match (&page.subject.job, page.attempts.first()) {
-        (Some(job), _) => json::job(job),
-        (None, _) => {
-            Map::from_iter([("filename".to_owned(), json!(page.subject.filename)), ("status".to_owned(), Value::Null)])
-        }
+    let mut fields = match &page.subject.job {
+        Some(job) => json::job(job),
+        None => Map::from_iter([
+            ("id".to_owned(), json!(page.subject.ended.as_ref().map(|newest| newest.job))),
+            ("filename".to_owned(), json!(page.subject.filename)),
+            ("status".to_owned(), Value::Null),
+        ]),
     };
     if let Some(newest) = page.attempts.first() {
         fields.extend(json::common(newest));
@@ -98,6 +100,9 @@ const fn fresh_word(freshness: Freshness) -> &'static str {
 fn as_text(page: &Page, paper: &mut Paper) {
     for (name, value) in facts(page) {
         paper.line(format!("{name:<11} {value}"));
+    }
+    if let Some(newest) = &page.subject.ended {
+        paper.line(find::how_it_ended(newest));
     }
     for attempt in &page.attempts {
         attempt_text(attempt, paper);

@@ -4,6 +4,7 @@
 
 mod admit;
 mod ask;
+mod bar;
 mod chain;
 mod estimate;
 mod patience;

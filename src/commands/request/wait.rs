@@ -6,9 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
-
-use super::{Ask, pipeline};
+use super::{Ask, bar::Bar, pipeline};
 use crate::{
     commands::world::World,
     exit::Failure,
@@ -29,12 +27,14 @@ pub fn until_settled(world: &World, ask: &Ask, first: Answer, limit: Duration) -
     let end = Instant::now() + limit;
     let only_look =
         Ask { no_enqueue: true, values: ask.values.clone(), filename: ask.filename.clone(), client: None, ..*ask };
-    let bar = std::io::stderr().is_terminal().then(bar);
+    let bar = std::io::stderr().is_terminal().then(Bar::new);
     let mut answer = first;
     let mut pause = FIRST;
     let mut row_due = Instant::now() + ROW;
     while pending(&answer) && Instant::now() < end {
-        show(bar.as_ref(), &answer);
+        if let Some(bar) = &bar {
+            bar.show(&answer);
+        }
         sleep(pause.min(end.saturating_duration_since(Instant::now())));
         pause = (pause * 2).min(LONGEST);
         if Instant::now() >= row_due || file_appeared(world, ask) {
@@ -42,9 +42,7 @@ pub fn until_settled(world: &World, ask: &Ask, first: Answer, limit: Duration) -
             row_due = Instant::now() + ROW;
         }
     }
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
+    drop(bar);
     if answer.state == State::Absent && ask.exporter.is_task() && has_succeeded(world, ask)? {
         return Ok(pipeline::named(ask, State::Ready));
     }
@@ -69,20 +67,4 @@ fn file_appeared(world: &World, ask: &Ask) -> bool {
     let Ok(Some(cached)) = world.cache.look(&ask.filename) else { return false };
     let fresh = ask.exporter.ttl.is_none_or(|ttl| Stamp::now().since(cached.made) < ttl);
     fresh && ask.after.is_none_or(|after| cached.made >= after)
-}
-
-fn bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:32} {pos:>3} % {msg} ({elapsed})");
-    ProgressBar::new(100).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-fn show(bar: Option<&ProgressBar>, answer: &Answer) {
-    let Some(bar) = bar else { return };
-    bar.set_position(answer.percent.unwrap_or(0).into());
-    bar.set_message(match (answer.position, &answer.message) {
-        (Some(position), _) => format!("queued, place {position}"),
-        (None, Some(message)) => message.clone(),
-        (None, None) => "started".to_owned(),
-    });
-    bar.tick();
 }

@@ -60,6 +60,7 @@ impl Run<'_> {
             Err(sentence) => return self.refuse(store, &format!("{sentence:#}")),
         };
         let noted = |leader| {
+            point::at("run-forked");
             note(self.lock, self.begun, Some(leader))?;
             point::at("run-noted");
             Ok(())

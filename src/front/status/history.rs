@@ -9,7 +9,6 @@ use super::{
     shown,
 };
 use crate::{
-    cli::Filters,
     commands::jobs::{filter, history},
     front::response::Response,
     model::{attempt::Attempt, clock::Stamp, status::Outcome},
@@ -17,11 +16,13 @@ use crate::{
 };
 
 pub(super) fn page(visit: &Visit, view: &View) -> Result<Response, Refusal> {
-    let mut rows = view.attempt_rows(&wanted(visit, view)?)?;
-    let more = rows.len() > ROWS as usize;
-    rows.truncate(ROWS as usize);
-    let attempt = |row: i64| Ok(view.attempt_at(row)?.map(|attempt| (row, attempt)));
-    let found: Vec<_> = rows.into_iter().filter_map(|row| attempt(row).transpose()).collect::<Result<_, Refusal>>()?;
+    let mut found = Vec::new();
+    let are_older = view.each_attempt(&wanted(visit, view)?, |row, attempt| {
+        found.push((row, attempt.clone()));
+        true
+    })?;
+    let more = found.len() > ROWS as usize;
+    found.truncate(ROWS as usize);
     let older = found.last().filter(|_| more).and_then(|(row, attempt)| {
         let ended = attempt.record.as_ref()?.ended;
         Some(jobs::link(visit, &format!("{}.{row}", ended.0)))
@@ -30,16 +31,11 @@ pub(super) fn page(visit: &Visit, view: &View) -> Result<Response, Refusal> {
         rows => found.iter().map(|(_, attempt)| line(attempt)).collect::<Value>(),
         fields => jobs::fields(visit, view)?,
         choice => jobs::choice(visit, "result", "Result", Outcome::ALL.map(|outcome| outcome.name().to_owned()).to_vec())?,
-        look_back => is_deep(&jobs::filters(visit)?).then_some(LOOK_BACK),
+        look_back => are_older.then_some(LOOK_BACK),
         older,
         newest => visit.asked.get("below")?.map(|_| jobs::link(visit, "")),
     };
     html::page(visit, view, "History", "history.html", values)
-}
-
-/// Whether no index knows what is asked for.
-fn is_deep(filters: &Filters) -> bool {
-    filters.queue.is_some() || filters.client.is_some() || !filters.params.is_empty()
 }
 
 /// One more than is shown, to know whether there are more.

@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 
 use super::{Visit, html, refusal::Refusal, shown};
 use crate::{
-    cli::{Filters, StatusWord},
+    cli::{Filters, StatusWord, Which},
     commands::{
         jobs::{filter, list},
         queues,
@@ -62,14 +62,13 @@ fn wanted(visit: &Visit, view: &View) -> Result<JobQuery, Refusal> {
 /// What the fields of the form say.
 pub(super) fn filters(visit: &Visit) -> Result<Filters, Refusal> {
     let get = |name| visit.asked.get(name);
-    Ok(Filters {
+    let which = Which {
         exporter: get("exporter")?,
-        queue: get("queue")?,
-        client: get("client")?,
         params: get("param")?.into_iter().collect(),
         since: get("since")?,
         until: get("until")?,
-    })
+    };
+    Ok(Filters { which, queue: get("queue")?, client: get("client")? })
 }
 
 /// The status that is asked for.

@@ -2,7 +2,7 @@
 
 use super::super::{About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, Measure, Tally};
 use super::*;
-use crate::model::status::Status;
+use crate::model::{attempt::Attempt, status::Status};
 
 fn jobs(base: &Base, about: About, statuses: &[Status], order: JobOrder) -> Vec<i64> {
     let query = JobQuery { about, statuses: statuses.to_vec(), order, reverse: false, limit: None, below: None };
@@ -11,8 +11,13 @@ fn jobs(base: &Base, about: About, statuses: &[Status], order: JobOrder) -> Vec<
 
 fn attempts(base: &Base, query: &AttemptQuery) -> Vec<String> {
     let view = base.store.view();
-    let rows = view.attempt_rows(query).unwrap();
-    rows.into_iter().map(|row| view.attempt_at(row).unwrap().unwrap().filename).collect()
+    let mut found = Vec::new();
+    let more = view.each_attempt(query, |_, attempt| {
+        found.push(attempt.filename.clone());
+        true
+    });
+    assert!(!more.unwrap(), "all were looked at");
+    found
 }
 
 fn newest() -> AttemptQuery {
@@ -98,6 +103,32 @@ fn past_attempts_are_listed_newest_first_and_running_ones_are_not() {
     assert_eq!(attempts(&base, &longest), files(&["d"]));
 }
 
+/// More than a page, several of them within each millisecond, so that a page ends among equals.
+#[test]
+fn a_long_history_is_given_out_page_by_page_in_one_order() {
+    let mut base = history();
+    let copy = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+        INSERT INTO attempt (id, job, filename, exporter, params, queue, number, submitted, started, counts_from, limits,
+                             ended, result, duration)
+        SELECT printf('%026d', i + 1000), i, 'epub/' || i, exporter, params, queue, number, submitted, started,
+               counts_from, limits, ended + i / 7, iif(i % 2, 'ok', 'exit'), i
+          FROM n, (SELECT * FROM attempt WHERE filename = ?)";
+    base.store.immediate(|tx| Ok(tx.conn.execute(copy, [file("d")])?)).unwrap();
+    let expected: Vec<_> = (1..=2500).rev().map(|i| format!("epub/{i}")).collect();
+    let about = About { exporter: Some("epub".into()), since: Some(NOON.plus_ms(4 * MINUTE)), ..About::default() };
+    let outcomes = vec![Outcome::Ok, Outcome::Exit];
+    for about in [about.clone(), About { exporter: None, ..about }] {
+        let query = AttemptQuery { about, outcomes: outcomes.clone(), ..newest() };
+        assert!(attempts(&base, &query) == expected);
+        assert!(attempts(&base, &AttemptQuery { limit: Some(2100), ..query.clone() }) == expected[..2100]);
+        let mut oldest = attempts(&base, &AttemptQuery { reverse: false, ..query.clone() });
+        oldest.reverse();
+        assert!(oldest == expected);
+        let longest = AttemptQuery { order: AttemptOrder::Duration, limit: Some(3), ..query };
+        assert_eq!(attempts(&base, &longest), expected[..3]);
+    }
+}
+
 #[test]
 fn names_of_the_past_are_found_by_their_beginning() {
     let base = history();
@@ -165,11 +196,16 @@ fn the_pages_of_the_history_hold_every_attempt_once_although_several_ended_at_th
         let (mut seen, mut below) = (Vec::new(), None);
         loop {
             let query = AttemptQuery { about: about.clone(), limit: Some(2), below, ..newest() };
-            let rows = base.store.view().attempt_rows(&query).unwrap();
-            let Some(last) = rows.last().copied() else { break };
-            let attempt = |row: i64| base.store.view().attempt_at(row).unwrap().unwrap();
-            below = Some((attempt(last).record.unwrap().ended, last));
-            seen.extend(rows.into_iter().map(|row| attempt(row).filename));
+            let before = seen.len();
+            let each = |row, attempt: &Attempt| {
+                below = Some((attempt.record.as_ref().unwrap().ended, row));
+                seen.push(attempt.filename.clone());
+                true
+            };
+            assert!(!base.store.view().each_attempt(&query, each).unwrap());
+            if seen.len() == before {
+                break;
+            }
         }
         assert_eq!(seen, files(&["d", "c", "b", "e", "a"]));
     }

@@ -2,7 +2,7 @@
 
 use super::super::{
     About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, choosing, claiming, counting, healing, history, keeping,
-    listing, pace, queueing, settings, view,
+    listing, pace, past, queueing, settings, view,
 };
 use super::*;
 use crate::model::status::Status;
@@ -45,6 +45,9 @@ fn every_hot_statement_uses_its_index() {
         (history::ATTEMPT, "SEARCH attempt USING INDEX sqlite_autoindex_attempt_1 (id=?)"),
         (history::LATEST_OK, "SEARCH attempt USING INDEX attempt_ok (filename=?)"),
         (history::ATTEMPTS_OF, "SEARCH attempt USING INDEX attempt_file (filename=?)"),
+        (history::ATTEMPTS_OF_JOB, "SEARCH attempt USING INDEX attempt_job (job=?)"),
+        (past::ROWS_OF_FILE, "SEARCH attempt USING COVERING INDEX attempt_file (filename=?)"),
+        (past::ROWS_OF_JOB, "SEARCH attempt USING COVERING INDEX attempt_job (job=?)"),
         (history::FILES_NAMED, "SEARCH attempt USING COVERING INDEX attempt_file (filename>? AND filename<?)"),
         (history::FIRST_ATTEMPTS, "SEARCH attempt USING INDEX attempt_first (exporter=? AND ended>?)"),
         (history::OK_DURATIONS, "SEARCH attempt USING INDEX attempt_result (exporter=? AND result=? AND ended>?)"),
@@ -79,6 +82,9 @@ fn no_hot_statement_sorts_what_an_index_has_sorted() {
         counting::OLDEST_QUEUED_JOB,
         history::LATEST_OK,
         history::ATTEMPTS_OF,
+        history::ATTEMPTS_OF_JOB,
+        past::ROWS_OF_FILE,
+        past::ROWS_OF_JOB,
         history::FIRST_ATTEMPTS,
         history::OK_DURATIONS,
         pace::SAMPLES,
@@ -104,6 +110,8 @@ fn no_hot_statement_reads_a_whole_table() {
 
 #[test]
 fn the_lists_of_attempts_walk_along_an_index_without_sorting() {
+    const BY_OUTCOME: &str = "SEARCH attempt USING COVERING INDEX attempt_result (exporter=? AND result=? AND ended";
+    const ALL: &str = "attempt USING COVERING INDEX attempt_ended (ended";
     let base = Base::new();
     let about = About { exporter: Some("epub".into()), since: Some(NOON), ..About::default() };
     let of_exporter = AttemptQuery {
@@ -115,14 +123,12 @@ fn the_lists_of_attempts_walk_along_an_index_without_sorting() {
         below: None,
     };
     let of_all = AttemptQuery { about: About::default(), outcomes: vec![Outcome::Ok], ..of_exporter.clone() };
-    for (query, index) in [
-        (of_exporter, "SEARCH attempt USING COVERING INDEX attempt_result (exporter=? AND result=? AND ended>?)"),
-        (of_all, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
-    ] {
-        for sql in listing::attempt_statements(&query) {
-            // Those that ended in the same millisecond are few.
-            let plan = plan(&base, &sql).replace("\nUSE TEMP B-TREE FOR LAST TERM OF ORDER BY", "");
-            assert_eq!(plan, index, "{sql}");
+    for (query, index, times) in [(of_exporter, BY_OUTCOME, Outcome::ALL.len()), (of_all, ALL, 1)] {
+        for sql in past::statements(&query) {
+            let plan = plan(&base, &sql);
+            assert_eq!(plan.matches(index).count(), times, "{sql}\n{plan}");
+            // Ends within one millisecond are put into the order of their rows.
+            assert!(!plan.replace("USE TEMP B-TREE FOR LAST TERM OF ORDER BY", "").contains("TEMP B-TREE"), "{plan}");
         }
     }
 }
@@ -156,7 +162,26 @@ fn the_next_page_of_a_list_begins_where_the_last_one_ended() {
         limit: Some(51),
         below: Some((NOON, 7)),
     };
-    let steps = plan(&base, &listing::attempt_statements(&attempts)[0]);
+    let steps = plan(&base, &past::statements(&attempts)[0]);
     assert!(steps.starts_with("SEARCH attempt USING COVERING INDEX attempt_ended (ended>? AND ended<?)"), "{steps}");
     assert!(!steps.contains("TEMP B-TREE") || steps.contains("FOR LAST TERM OF ORDER BY"), "{steps}");
+}
+
+#[test]
+fn a_look_back_walks_along_an_index_and_sorts_only_what_fits() {
+    let base = Base::new();
+    let about = About { clients: vec!["ann".into()], ..About::default() };
+    let query = AttemptQuery {
+        about,
+        outcomes: vec![],
+        order: AttemptOrder::Memory,
+        reverse: true,
+        limit: Some(50),
+        below: None,
+    };
+    let [look, beyond] = &past::statements(&query)[..] else { panic!("two statements") };
+    assert_eq!(plan(&base, beyond), "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)");
+    let plan = plan(&base, look);
+    assert!(plan.contains("SEARCH attempt USING INDEX attempt_ended (ended>?)"), "{plan}");
+    assert!(plan.contains("CO-ROUTINE") && plan.matches("TEMP B-TREE").count() == 1, "{plan}");
 }

@@ -2,18 +2,9 @@ use std::fs;
 
 use crate::{
     admin::{is_alive, site, site_with},
+    derived::PDF,
     site::{Site, wait_until},
 };
-
-/// A second exporter that is made from the first one's files.
-const DERIVED: &str = r#"
-[exporter.pdf]
-source = "epub"
-command = ["/bin/cp", "{source}", "{output}"]
-filename = "{title}.pdf"
-[exporter.pdf.params.title]
-required = true
-"#;
 
 #[test]
 fn a_failed_job_is_retried_as_if_it_were_new() {
@@ -31,7 +22,7 @@ fn a_failed_job_is_retried_as_if_it_were_new() {
 
 #[test]
 fn a_retried_job_has_its_failed_source_retried_too() {
-    let site = site_with("max_attempts = 1", DERIVED);
+    let site = site_with("max_attempts = 1", PDF);
     site.run(&["request", "pdf", "title=Bad"]);
     site.tick();
     assert_eq!(site.count("SELECT count(*) FROM job WHERE status = 3"), 2);
@@ -42,7 +33,7 @@ fn a_retried_job_has_its_failed_source_retried_too() {
 
 #[test]
 fn a_cancelled_queued_job_is_gone_and_what_waits_for_it_fails() {
-    let site = site_with("", DERIVED);
+    let site = site_with("", PDF);
     site.run(&["request", "pdf", "title=Emma"]);
     site.run(&["jobs", "cancel", "epub/Emma.epub"]).exits(0).says("cancelled job ");
     assert_eq!(site.text("SELECT filename || ' ' || status || ' ' || result FROM job"), "pdf/Emma.pdf 3 cancelled");

@@ -79,6 +79,34 @@ fn a_made_file_without_a_job_is_shown_from_its_history() {
     site.run(&["jobs", "log", "epub/E"]).exits(0).stdout("making Emma\n");
 }
 
+/// A visitor or a mail named it yesterday; its row went with its success, and somebody has asked for the file again.
+#[test]
+fn a_job_that_has_ended_is_still_known_by_its_id() {
+    let site = site();
+    site.ask("Emma");
+    site.tick();
+    std::fs::remove_file(site.cached("epub/Emma.epub")).unwrap();
+    site.ask("Emma").exits(75);
+    let attempt = site.text("SELECT id FROM attempt");
+    site.run(&["jobs", "show", "1"]).exits(0).says("job 1 (epub/Emma.epub) has ended at ").says("the result ok");
+    let shown = site.run(&["jobs", "show", "1", "--format", "json"]).exits(0).json();
+    assert_eq!((&shown["id"], &shown["status"], shown["result"].as_str()), (&1.into(), &().into(), Some("ok")));
+    site.run(&["jobs", "log", "1"]).exits(0).stdout("making Emma\n");
+    site.run(&["jobs", "log", "--follow", "1"]).exits(0).stdout("making Emma\n");
+    site.tick();
+    assert_eq!(site.run(&["jobs", "history", "1", "--format", "json"]).exits(0).each("attempt"), [attempt]);
+    assert_eq!(site.run(&["jobs", "history", "2", "--format", "json"]).exits(0).each("job"), ["2"]);
+    for verb in ["retry", "cancel"] {
+        site.run(&["jobs", verb, "1"])
+            .exits(65)
+            .stdout("")
+            .warns("has ended at ")
+            .warns("the result ok, there is nothing");
+    }
+    site.run(&["jobs", "cancel", "1", "--yes"]).exits(65);
+    site.run(&["jobs", "show", "3"]).exits(66);
+}
+
 #[test]
 fn a_log_that_is_no_longer_kept_is_told_by_its_end() {
     let site = failed();

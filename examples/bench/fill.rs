@@ -26,14 +26,26 @@ const ATTEMPT: [(&str, &str); 6] = [
     ("ended", "ended - (count - n) * 2505600000 / count"),
 ];
 
-/// Copies a job that was queued and an attempt that has ended, so that whatever columns there are, they fit.
-pub fn fill(site: &Site, count: u32) -> Result<()> {
+/// How many rows, and what else differs from one to the next.
+pub struct Rows {
+    pub jobs: u32,
+    pub attempts: u32,
+    /// Columns of jobs, as expressions of `n`.
+    pub of_jobs: &'static [(&'static str, &'static str)],
+    /// Columns of attempts.
+    pub of_attempts: &'static [(&'static str, &'static str)],
+}
+
+/// Copies a job that was queued and an attempt that has ended, so that whatever columns there are, they fit. Before
+/// it, both must have happened, or a tick that finds its last round long ago holds back at first.
+pub fn fill(site: &Site, rows: &Rows) -> Result<()> {
+    eprintln!("  filling the database with {} jobs and {} attempts", rows.jobs, rows.attempts);
     site.queue("template")?;
     let conn = site.database()?;
     // A crash in here costs nobody anything.
     conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN")?;
-    copy(&conn, "job", "id", &JOB, count)?;
-    copy(&conn, "attempt", "", &ATTEMPT, count)?;
+    copy(&conn, "job", "id", &[&JOB, rows.of_jobs].concat(), rows.jobs)?;
+    copy(&conn, "attempt", "", &[&ATTEMPT, rows.of_attempts].concat(), rows.attempts)?;
     conn.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")?;
     time(&mut site.command(&["status"]), &[0, 1, 2]).map(drop)
 }
