@@ -17,7 +17,7 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::Parser;
 
 use crate::{
-    cli::{Cli, Command, Global, RequestArgs},
+    cli::{Cli, Command, Global},
     exit::{Exit, Failure},
     front::Front,
 };
@@ -46,16 +46,19 @@ fn start() -> Result<(), Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
     match front::words_before(&words) {
         Some((front, before)) => serve(front, before),
-        None => match cli::quick::request(words.get(1..).unwrap_or_default()) {
-            Some((global, args)) => request(&global, &args),
-            None => run(),
-        },
+        None => quick(words.get(1..).unwrap_or_default()).unwrap_or_else(run),
     }
 }
 
-fn request(global: &Global, args: &RequestArgs) -> Result<(), Failure> {
-    logging::start(global);
-    commands::request::run(global, args)
+/// What is started most often.
+fn quick(words: &[OsString]) -> Option<Result<(), Failure>> {
+    if let Some((global, args)) = cli::quick::request(words) {
+        logging::start(&global);
+        return Some(commands::request::run(&global, &args));
+    }
+    let (global, args) = cli::quick::run(words)?;
+    logging::start(&global);
+    Some(commands::run::run(&global, &args))
 }
 
 /// The options before `request --cgi` or `status --cgi` count; whatever a web server put behind it does not.

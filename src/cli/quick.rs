@@ -1,11 +1,12 @@
-//! The command line of a poll, read without clap: building clap's table of all commands is most of what a poll costs.
+//! The command lines of a poll and of a run, read without clap: building clap's table of all commands is most of what a
+//! poll costs.
 //!
 //! Only what is certain is read here. A word that could mean anything else leaves the whole line to clap, which alone
 //! decides what is a mistake and says so.
 
 use std::{ffi::OsString, os::unix::ffi::OsStrExt, path::PathBuf};
 
-use super::{Format, Global, LogFormat, RequestArgs};
+use super::{Format, Global, RequestArgs, RunArgs};
 
 /// `request EXPORTER [NAME=VALUE]… [--config FILE] [--client ID] [--format FORMAT] [--no-enqueue]`, the words behind
 /// the program's name. `None`: clap has to read it.
@@ -20,6 +21,14 @@ pub fn request(words: &[OsString]) -> Option<(Global, RequestArgs)> {
         line.take(word, &mut words)?;
     }
     Some(line.read())
+}
+
+/// `--config FILE run ATTEMPT`, as a tick writes it.
+pub fn run(words: &[OsString]) -> Option<(Global, RunArgs)> {
+    let [option, file, command, attempt] = words else { return None };
+    let certain = option == "--config" && command == "run" && ![file, attempt].into_iter().any(is_doubtful);
+    let args = RunArgs { attempt: attempt.to_str()?.to_owned() };
+    certain.then(|| (Global { config: Some(file.into()), ..Global::default() }, args))
 }
 
 fn plain(exporter: &OsString) -> RequestArgs {
@@ -62,7 +71,7 @@ impl Line {
     }
 
     fn read(self) -> (Global, RequestArgs) {
-        let global = Global { config: self.config, verbose: 0, log_format: LogFormat::Text };
+        let global = Global { config: self.config, ..Global::default() };
         (global, RequestArgs { client: self.client, format: self.format.unwrap_or_default(), ..self.args })
     }
 }
@@ -71,14 +80,19 @@ fn is_option(word: &OsString) -> bool {
     word.as_bytes().starts_with(b"-")
 }
 
+/// A word that looks like an option may be one, and an empty one a mistake.
+fn is_doubtful(word: &OsString) -> bool {
+    is_option(word) || word.is_empty()
+}
+
 /// An option that is given twice is a mistake.
 fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.replace(value).is_none().then_some(())
 }
 
-/// The word behind an option; one that looks like an option may be one, and an empty one a mistake.
+/// The word behind an option.
 fn value<'a>(rest: &mut impl Iterator<Item = &'a OsString>) -> Option<&'a OsString> {
-    rest.next().filter(|word| !is_option(word) && !word.is_empty())
+    rest.next().filter(|word| !is_doubtful(word))
 }
 
 fn format(word: &[u8]) -> Option<Format> {
@@ -100,12 +114,16 @@ mod tests {
     fn by_clap(words: &[OsString]) -> Option<String> {
         let name = OsString::from("pressroom");
         let cli = Cli::try_parse_from(std::iter::once(&name).chain(words)).ok()?;
-        let Command::Request(args) = cli.command else { return None };
-        Some(format!("{:?} {args:?}", cli.global))
+        match cli.command {
+            Command::Request(args) => Some(format!("{:?} {args:?}", cli.global)),
+            Command::Run(args) => Some(format!("{:?} {args:?}", cli.global)),
+            _ => None,
+        }
     }
 
     fn quickly(words: &[OsString]) -> Option<String> {
-        request(words).map(|(global, args)| format!("{global:?} {args:?}"))
+        let run = || run(words).map(|(global, args)| format!("{global:?} {args:?}"));
+        request(words).map(|(global, args)| format!("{global:?} {args:?}")).or_else(run)
     }
 
     #[test]
@@ -125,6 +143,7 @@ mod tests {
         let known = prop::sample::select(vec![
             "request",
             "tick",
+            "run",
             "help",
             "epub",
             "--format",
@@ -161,6 +180,9 @@ mod tests {
         fn clap_would_have_read_the_same(mut words in prop::collection::vec(word(), 0..7), request in any::<bool>()) {
             if request {
                 words.insert(0, "request".into());
+            } else {
+                words.splice(0..0, ["--config", "x", "run"].map(OsString::from));
+                words.truncate(4);
             }
             if let Some(read) = quickly(&words) {
                 prop_assert_eq!(Some(read), by_clap(&words));

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{clock::Stamp, limits::Limits, status::Outcome};
 
 /// A job that was claimed: what a run needs to know. Every statement that ends the attempt names `attempt`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     pub job: i64,
     /// The attempt's id, a ULID.

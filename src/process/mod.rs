@@ -42,7 +42,7 @@ pub use progress::read_message;
 pub use rlimits::unsettable;
 pub use spawn::{Leader, spawn};
 pub use stage::{become_run, become_trial};
-pub use supervise::supervise;
+pub use supervise::{abandon, supervise};
 pub use tree::{Process, start_time};
 
 #[cfg(test)]

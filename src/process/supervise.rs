@@ -36,6 +36,23 @@ pub fn supervise(leader: Leader, order: &Order, overseer: &mut dyn Overseer) -> 
     watched.map(|()| ending)
 }
 
+/// Kills the exporter and all of its tree; nothing of it counts.
+pub fn abandon(leader: Leader, order: &Order) {
+    let mut nobody = Nobody;
+    let mut supervisor = Supervisor::new(leader, order, &mut nobody);
+    supervisor.phase = Phase::Killed { reason: Reason::Taken, since: since_boot() };
+    supervisor.finish();
+}
+
+/// Oversees what is abandoned.
+struct Nobody;
+
+impl Overseer for Nobody {
+    fn look(&mut self, _progress: &Progress) -> Wish {
+        Wish::Taken
+    }
+}
+
 pub(super) struct Supervisor<'a> {
     pub(super) leader: Leader,
     pub(super) order: &'a Order,

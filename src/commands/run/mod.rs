@@ -9,7 +9,7 @@ pub mod setup;
 
 use std::{fs::File, time::Duration};
 
-use super::{ending::Ended, world::World};
+use super::{ending::Ended, tick::CLAIM, world::World};
 use crate::{
     cli::{Global, RunArgs},
     config::Exporter,
@@ -22,7 +22,7 @@ use crate::{
     },
     process::{self, Ending, Leader, Order, Process, Reason},
     site::{self, LockNote, ProcessId},
-    store::Store,
+    store::{Store, Tx},
 };
 
 /// Runs the claimed attempt to its end and records it.
@@ -32,14 +32,22 @@ pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     note(&lock, begun, None)?; // first of all: a run that hangs later is overdue some day
     point::at("run-started");
     let world = World::load(global)?;
-    let mut store = world.open_store()?;
-    let Some(claim) = store.view().claim_of(&args.attempt).map_err(anyhow::Error::from)? else {
+    let Some(claim) = claim(&world, &args.attempt)? else {
         return Ok(()); // somebody else ended it
     };
     let run = Run { world: &world, claim: &claim, lock: &lock, begun };
-    run.attempt(&mut store)?;
+    run.attempt()?;
     world.site.ring();
     Ok(())
+}
+
+/// As the tick has handed it over, else as it stands in the database.
+fn claim(world: &World, attempt: &str) -> Result<Option<Claim>, Failure> {
+    let told = std::env::var(CLAIM).ok().and_then(|text| serde_json::from_str::<Claim>(&text).ok());
+    if let Some(claim) = told.filter(|claim| claim.attempt == attempt) {
+        return Ok(Some(claim));
+    }
+    Ok(world.open_store()?.view().claim_of(attempt).map_err(anyhow::Error::from)?)
 }
 
 /// What one attempt consists of.
@@ -51,13 +59,13 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn attempt(&self, store: &mut Store) -> Result<(), Failure> {
+    fn attempt(&self) -> Result<(), Failure> {
         let Some(exporter) = self.world.config.exporters.get(&self.claim.exporter) else {
-            return self.refuse(store, "its exporter is no longer configured");
+            return self.refuse("its exporter is no longer configured");
         };
         let order = match setup::order(self.world, exporter, self.claim) {
             Ok(order) => order,
-            Err(sentence) => return self.refuse(store, &format!("{sentence:#}")),
+            Err(sentence) => return self.refuse(&format!("{sentence:#}")),
         };
         let noted = |leader| {
             point::at("run-forked");
@@ -67,12 +75,27 @@ impl Run<'_> {
         };
         let leader = match process::spawn(&order, noted) {
             Ok(leader) => leader,
-            Err(error) => return self.refuse(store, &error.to_string()),
+            Err(error) => return self.refuse(&error.to_string()),
         };
         point::at("run-spawned");
-        let ending = self.supervise(store, leader, &order)?;
+        // Opened only now: the exporter need not wait for it.
+        let mut store = match self.ours() {
+            Ok(Some(store)) => store,
+            refused => {
+                process::abandon(leader, &order);
+                return refused.map(drop);
+            }
+        };
+        let ending = self.supervise(&mut store, leader, &order)?;
         point::at("run-exporter-ended");
-        self.finish(store, exporter, &order, &ending)
+        self.finish(&mut store, exporter, &order, &ending)
+    }
+
+    /// `None`: somebody else ended the attempt.
+    fn ours(&self) -> Result<Option<Store>, Failure> {
+        let store = self.world.open_store()?;
+        let row = store.view().cancel_requested(self.claim).map_err(anyhow::Error::from)?;
+        Ok(row.map(|_| store))
     }
 
     fn supervise(&self, store: &mut Store, leader: Leader, order: &Order) -> Result<Ending, Failure> {
@@ -96,13 +119,14 @@ impl Run<'_> {
     }
 
     /// The attempt could not be started.
-    fn refuse(&self, store: &mut Store, sentence: &str) -> Result<(), Failure> {
+    fn refuse(&self, sentence: &str) -> Result<(), Failure> {
         let took = clock::since_boot().saturating_sub(self.begun);
         let mut record = Record::bare(Outcome::Spawn, Stamp::now(), took);
         record.detail = Some(sentence.to_owned());
         sentence.clone_into(&mut record.log_tail);
-        finish::patiently(self.world, store, |tx| Ended::new(self.claim, &record).close(tx, &self.world.config))
-            .map(drop)
+        let mut store = self.world.open_store()?;
+        let close = |tx: &Tx| Ended::new(self.claim, &record).close(tx, &self.world.config);
+        finish::patiently(self.world, &mut store, close).map(drop)
     }
 }
 

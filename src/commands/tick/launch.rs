@@ -13,13 +13,22 @@ use std::{
 use super::{Round, claim::Seat};
 use crate::{
     commands::{ending::Ended, world::World},
-    model::{attempt::Record, clock::Stamp, status::Outcome},
+    model::{
+        attempt::{Claim, Record},
+        clock::Stamp,
+        status::Outcome,
+    },
 };
+
+/// The variable that tells a run its claim.
+pub const CLAIM: &str = "PRESSROOM_CLAIM";
+/// Bytes. The kernel takes 128 KiB of one variable.
+const LONGEST: usize = 100_000;
 
 /// Launches the run; our own copy of the lock is closed as it is handed over.
 pub fn run(round: &mut Round, seat: Seat) {
     let claim = seat.claim;
-    match spawn(round.world, &claim.attempt, seat.lock) {
+    match spawn(round.world, &claim, seat.lock) {
         Ok(child) => {
             let (job, attempt, filename) = (claim.job, &claim.attempt, &claim.filename);
             tracing::info!(job, attempt, filename, "launched");
@@ -37,12 +46,16 @@ pub fn run(round: &mut Round, seat: Seat) {
     }
 }
 
-fn spawn(world: &World, attempt: &str, lock: File) -> io::Result<Child> {
-    let log = log(world, attempt)?;
+/// The claim goes along in the environment, which nobody else can read: the exporter is started before the database is
+/// opened once more. One that is too long for that is read from there.
+fn spawn(world: &World, claim: &Claim, lock: File) -> io::Result<Child> {
+    let log = log(world, &claim.attempt)?;
+    let told = serde_json::to_string(claim).ok().filter(|text| text.len() < LONGEST);
     Command::new("/proc/self/exe")
+        .envs(told.map(|text| (CLAIM, text)))
         .arg("--config")
         .arg(&world.config.file)
-        .args(["run", attempt])
+        .args(["run", &claim.attempt])
         .env_remove("PRESSROOM_ATTEMPT") // a run with another attempt's cookie would be swept with that
         .current_dir(world.site.state_dir())
         .stdin(lock)

@@ -22,6 +22,7 @@ pub mod seats;
 mod signals;
 mod sweep;
 
+pub use launch::CLAIM;
 pub use root::refuse as refuse_root;
 
 use std::{process::Child, time::Duration};
