@@ -35,7 +35,8 @@ enum Reads {
     Most,
 }
 
-const COMMANDS: [(&str, Reads); 20] = [
+/// A word that begins with `?` is the query of a page.
+const COMMANDS: [(&str, Reads); 24] = [
     ("jobs list", Reads::Little),
     ("jobs list --param title=q500", Reads::Little),
     ("jobs list --client c7", Reads::Little),
@@ -56,6 +57,10 @@ const COMMANDS: [(&str, Reads); 20] = [
     ("status", Reads::Little),
     ("status --format prometheus", Reads::Little),
     ("check", Reads::Much),
+    ("status --cgi", Reads::Little),
+    ("status --cgi ?page=jobs&below=500", Reads::Little),
+    ("status --cgi ?page=jobs&param=title%3Dq500", Reads::Little),
+    ("status --cgi ?page=history&exporter=book", Reads::Little),
 ];
 
 impl Reads {
@@ -85,7 +90,13 @@ pub fn measure(setup: &Setup) -> Result<Vec<Group>> {
 fn command(setup: &Setup, site: &Site, words: &str, rounds: usize) -> Result<[Group; 2]> {
     // 1 and 2 are the warning and the alarm of `status`.
     const CODES: [i32; 3] = [0, 1, 2];
-    let command = || site.command(&words.split(' ').collect::<Vec<_>>());
+    let (options, queries): (Vec<&str>, Vec<&str>) = words.split(' ').partition(|word| !word.starts_with('?'));
+    let query = queries.first().map_or("", |query| &query[1..]);
+    let command = || {
+        let mut command = site.command(&options);
+        command.envs([("REQUEST_METHOD", "GET"), ("REMOTE_USER", "admin"), ("QUERY_STRING", query)]);
+        command
+    };
     let samples = in_turns(vec![Contender::new(words, || time(&mut command(), &CODES))], rounds, 1)?;
     let (_, took) = samples.into_iter().next().context("nothing measured")?;
     let peak = memory::peak(setup, &command(), &CODES)?;

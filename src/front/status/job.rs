@@ -20,11 +20,14 @@ const ATTEMPTS: u32 = 20;
 pub(super) fn page(visit: &Visit, view: &View) -> Result<Response, Refusal> {
     let page = show::gather(visit.world, view, subject(visit, view)?, ATTEMPTS)?;
     let job = page.subject.job.as_ref();
-    let title = job.map_or_else(|| "File".to_owned(), |job| format!("Job {}", job.id));
+    let ended = page.subject.ended.as_ref();
+    let id = job.map(|job| job.id).or(ended.map(|newest| newest.job));
+    let title = id.map_or_else(|| "File".to_owned(), |id| format!("Job {id}"));
     let values = context! {
         facts => show::facts(&page).iter().map(fact).collect::<Value>(),
         attempts => page.attempts.iter().map(attempt).collect::<Value>(),
         most => (page.attempts.len() == ATTEMPTS as usize).then_some(ATTEMPTS),
+        ended => ended.map(|newest| shown::line(&find::how_it_ended(newest))),
         form => form::values(visit, view)?,
         job => job.map(|job| job.id),
         deeds => job.map_or_else(Vec::new, deeds),

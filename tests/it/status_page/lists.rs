@@ -1,7 +1,5 @@
 //! The tables of jobs and attempts: filters, and pages that stay fast with many rows.
 
-use std::time::{Duration, Instant};
-
 use super::{OTHER, busy, job, see, site};
 use crate::{site::Site, web::Reply};
 
@@ -108,18 +106,21 @@ fn a_job_has_a_page_and_so_has_a_file_whose_job_is_gone() {
         .says(" of 1.9 GiB")
         .says("End of the log");
     let made = see(&site, OTHER, "page=job&job=2&file=epub/Made.epub");
-    made.is(200).says("<h1>File</h1>").says("<dt>in cache</dt><dd><bdi>fresh, 5 B").says("<bdi>ok</bdi>");
+    made.is(200)
+        .says("<h1>Job 2</h1>")
+        .says("job 2 (epub/Made.epub) has ended at ")
+        .says("<dt>in cache</dt><dd><bdi>fresh, 5 B")
+        .says("<bdi>ok</bdi>");
     see(&site, OTHER, "page=job&file=epub/Made.epub").is(200).says("<h1>File</h1>");
-    see(&site, OTHER, "page=job&job=2").is(404);
+    see(&site, OTHER, "page=job&job=2").is(200).says("<h1>Job 2</h1>");
+    see(&site, OTHER, "page=job&job=2000").is(404);
     let waiting = see(&site, OTHER, &format!("page=job&job={}", job(&site, "<script>")));
     waiting.is(200).says("queued, place 1 in its queue").says("It has not been started yet.");
 }
 
-/// Much longer than it takes, and much shorter than reading a million rows for each page would.
-const MOST: Duration = Duration::from_secs(5);
-
+/// What it costs is measured by `make bench`, and the plans of its statements are looked at beside them.
 #[test]
-fn a_hundred_thousand_jobs_and_attempts_do_not_slow_a_page_down() {
+fn a_hundred_thousand_jobs_and_attempts_make_no_page_longer() {
     let site = filled(100_000, 100_000);
     for query in [
         "",
@@ -132,11 +133,8 @@ fn a_hundred_thousand_jobs_and_attempts_do_not_slow_a_page_down() {
         "page=history&result=exit&exporter=epub",
         "page=history&param=title%3Db77",
     ] {
-        let start = Instant::now();
         let page = see(&site, OTHER, query);
-        let took = start.elapsed();
         assert!(page.is(200).body.len() < 100_000, "{query}: {} bytes", page.body.len());
-        assert!(took < MOST, "{query}: {took:?}");
     }
     assert_eq!(files(&see(&site, OTHER, "page=jobs&below=500"))[0], "b499");
     assert_eq!(files(&see(&site, OTHER, "page=jobs&param=title%3Db77")), ["b77"]);
