@@ -22,6 +22,8 @@ mod overseer;
 mod phase;
 mod proc;
 mod progress;
+#[expect(unsafe_code, reason = "the kernel is told what is not needed")]
+mod rest;
 mod rlimits;
 mod spawn;
 mod stage;
@@ -39,6 +41,7 @@ pub use ending::{Ending, Reason};
 pub use order::{Order, environment, resolve};
 pub use overseer::{Overseer, Progress, Wish};
 pub use progress::read_message;
+pub use rest::give_back;
 pub use rlimits::unsettable;
 pub use spawn::{Leader, spawn};
 pub use stage::{become_run, become_trial};

@@ -13,6 +13,7 @@ use super::{
     overseer::{Overseer, Progress, Wish},
     phase::{Phase, Step, Trouble},
     progress::read_progress,
+    rest::give_back,
     spawn::Leader,
     sweep::{self, PATIENCE},
     tree::{Process, Stuck, TreeIds},
@@ -115,6 +116,7 @@ impl<'a> Supervisor<'a> {
         if self.next_oversight <= since_boot() {
             let stuck = self.stuck();
             self.oversee(stuck);
+            give_back(); // an export may take minutes
         }
         self.step();
     }

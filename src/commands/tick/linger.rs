@@ -15,12 +15,15 @@ use crate::{
         clock::{Stamp, since_boot},
         point,
     },
+    process::give_back,
     site::Doorbell,
     store::Store,
 };
 
 /// Rings within this time after a round are one round; a lone one is heard at once.
 const GATHER: Duration = Duration::from_millis(4);
+/// When nothing has come for so long, memory is given back.
+const QUIET: Duration = Duration::from_millis(500);
 /// Pruning and sweeping are done at most so often.
 const FULL: Duration = Duration::from_secs(15);
 /// What could not be done is tried again after so long, unless somebody rings.
@@ -109,19 +112,28 @@ impl Linger<'_> {
     }
 
     /// Until there is something to do. `false`: the time is over, or a signal came.
-    fn wait(&mut self, look_again: Option<Duration>) -> Result<bool, Failure> {
+    fn wait(&mut self, mut look_again: Option<Duration>) -> Result<bool, Failure> {
+        let mut rested = false;
         loop {
             let left = self.until.saturating_sub(since_boot());
             let pause = self.pause_until.saturating_sub(since_boot());
             let due = self.due()?.into_iter().chain(look_again).min().map(|due| due.max(pause));
-            let rang = self.poll(due.map_or(left, |due| due.min(left)))?;
+            let time = due.map_or(left, |due| due.min(left));
+            let is_first = !rested && time > QUIET;
+            let rang = self.poll(if is_first { QUIET } else { time })?;
             let came = self.signals.came()?;
             if came.stop || self.until <= since_boot() {
                 return Ok(false);
             }
             let died = came.child_ended && self.a_run_died();
-            if rang || died || due.is_some_and(|due| due < left) && !came.child_ended {
+            let is_due = !is_first && due.is_some_and(|due| due < left);
+            if rang || died || is_due && !came.child_ended {
                 return Ok(true);
+            }
+            if is_first {
+                rested = true;
+                give_back();
+                look_again = look_again.map(|time| time.saturating_sub(QUIET));
             }
         }
     }
