@@ -6,7 +6,7 @@ use crate::{
     config::{self, Config},
     exit::{Exit, Failure},
     site::Site,
-    store::Store,
+    store::{Store, StoreError},
 };
 
 /// The configuration, read once, and the state directory that it names; nothing there has been looked at yet.
@@ -31,8 +31,15 @@ impl World {
         Store::open_readonly(&self.config.database).or_else(|_| self.open_store())
     }
 
-    /// The database, which only `check --create` makes.
+    /// The database, which only `check --create` makes. On a disk that is so full that it cannot even be opened, the
+    /// reserve is given up.
     pub fn open_store(&self) -> Result<Store, Failure> {
-        Store::open(&self.config.database).map_err(|error| Failure::from(anyhow::Error::from(error)))
+        let opened = match Store::open(&self.config.database) {
+            Err(StoreError::DiskFull) if self.site.give_up_reserve().unwrap_or(false) => {
+                Store::open(&self.config.database)
+            }
+            opened => opened,
+        };
+        opened.map_err(|error| Failure::from(anyhow::Error::from(error)))
     }
 }

@@ -1,12 +1,11 @@
 //! Whom a state directory belongs to.
 
-use std::ffi::CString;
+use std::io;
 
 use anyhow::{Context, bail};
-use nix::{
-    errno::Errno,
-    unistd::{Gid, Group, Uid, User, getgrouplist, initgroups, setgid, setgroups, setuid},
-};
+use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
+
+use super::accounts::{self, User};
 
 /// The user whose crontab ticks, and the group that is shared with the web user.
 #[derive(Clone, Debug)]
@@ -49,45 +48,49 @@ impl Owners {
 
 /// Why the owner cannot share the site with its group. `None`: it can.
 pub(super) fn membership(uid: Uid, gid: Gid) -> Option<String> {
-    let user = User::from_uid(uid).ok().flatten().filter(|user| !user.uid.is_root())?;
-    let groups = getgrouplist(&CString::new(user.name.clone()).ok()?, user.gid).ok()?;
+    let user = by_number(uid).filter(|user| !user.uid.is_root())?;
+    let groups = accounts::groups_of(&user).ok().filter(|groups| !groups.is_empty())?;
     let group = group_name(gid);
     let advice = format!("run `usermod -aG {group} {}`", user.name);
     (!groups.contains(&gid)).then(|| format!("user {} is not in group {group}; {advice}", user.name))
 }
 
 /// Makes the calling process one of this user, with its groups. Only root can, and there is no way back.
-pub(super) fn become_user(uid: Uid, gid: Gid) -> nix::Result<()> {
-    if let Some(user) = User::from_uid(uid)? {
-        initgroups(&CString::new(user.name).map_err(|_| Errno::EINVAL)?, user.gid)?;
+pub(super) fn become_user(uid: Uid, gid: Gid) -> io::Result<()> {
+    if let Some(user) = by_number(uid) {
+        setgroups(&accounts::groups_of(&user)?)?;
         setgid(user.gid)?;
     } else {
         setgroups(&[gid])?;
         setgid(gid)?;
     }
-    setuid(uid)
+    Ok(setuid(uid)?)
+}
+
+fn by_number(uid: Uid) -> Option<User> {
+    accounts::user(&uid.to_string()).ok().flatten().filter(|user| user.uid == uid)
 }
 
 /// A user and the group that it has by itself.
 fn named_user(name: &str) -> anyhow::Result<(Uid, Gid)> {
-    let by_number = || name.parse().ok().and_then(|uid| User::from_uid(Uid::from_raw(uid)).ok()?);
-    let user = User::from_name(name).with_context(|| format!("cannot look up user {name}"))?;
-    let user = user.or_else(by_number).with_context(|| format!("there is no user {name}"))?;
+    let user = accounts::user(name).with_context(|| format!("cannot look up user {name}"))?;
+    let user = user.with_context(|| format!("there is no user {name}"))?;
     Ok((user.uid, user.gid))
 }
 
 fn named_group(name: &str) -> anyhow::Result<Gid> {
     let by_number = || name.parse().ok().map(Gid::from_raw);
-    let group = Group::from_name(name).with_context(|| format!("cannot look up group {name}"))?;
+    let group = accounts::group(name).with_context(|| format!("cannot look up group {name}"))?;
     group.map(|group| group.gid).or_else(by_number).with_context(|| format!("there is no group {name}"))
 }
 
 /// A number if it has no name.
 pub(super) fn user_name(uid: Uid) -> String {
-    User::from_uid(uid).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
+    by_number(uid).map_or_else(|| uid.to_string(), |user| user.name)
 }
 
 /// A number if it has no name.
 pub(super) fn group_name(gid: Gid) -> String {
-    Group::from_gid(gid).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name)
+    let group = accounts::group(&gid.to_string()).ok().flatten().filter(|group| group.gid == gid);
+    group.map_or_else(|| gid.to_string(), |group| group.name)
 }

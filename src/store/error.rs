@@ -57,8 +57,14 @@ impl From<rusqlite::Error> for StoreError {
                 Self::Busy
             }
             Some(ErrorCode::DiskFull) => Self::DiskFull,
+            // The index of the log cannot be made: for that, too, some kilobytes are needed.
+            _ if is_extended(&error, rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => Self::DiskFull,
             Some(ErrorCode::NotADatabase) => Self::Foreign,
             _ => Self::Other(anyhow::Error::new(error).context("database")),
         }
     }
+}
+
+fn is_extended(error: &rusqlite::Error, code: i32) -> bool {
+    error.sqlite_error().is_some_and(|cause| cause.extended_code == code)
 }

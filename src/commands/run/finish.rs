@@ -155,6 +155,17 @@ pub fn patiently<T>(
     }
 }
 
+/// The database, for which the end of an attempt waits as long as for a transaction.
+pub fn open_patiently(world: &World) -> Result<Store, Failure> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match world.open_store() {
+            Err(Failure { error: Some(error), .. }) if is_passing(world, &error) && Instant::now() < end => {}
+            opened => return opened,
+        }
+    }
+}
+
 /// Whether trying again makes sense; then some time has passed, or some space was freed.
 fn is_passing(world: &World, error: &anyhow::Error) -> bool {
     let cause = error.downcast_ref();

@@ -124,7 +124,7 @@ impl Run<'_> {
         let mut record = Record::bare(Outcome::Spawn, Stamp::now(), took);
         record.detail = Some(sentence.to_owned());
         sentence.clone_into(&mut record.log_tail);
-        let mut store = self.world.open_store()?;
+        let mut store = finish::open_patiently(self.world)?;
         let close = |tx: &Tx| Ended::new(self.claim, &record).close(tx, &self.world.config);
         finish::patiently(self.world, &mut store, close).map(drop)
     }
