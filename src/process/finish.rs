@@ -39,7 +39,7 @@ impl Supervisor<'_> {
             duration,
             peak_memory: self.watch.memory.peak(),
             cpu_used: self.watch.cpu.total(),
-            peak_processes: self.watch.peak_processes,
+            peak_processes: self.watch.peak_processes.max(1), // a short one may have ended unseen
             peak_work: self.watch.peak_work(found.total),
             largest_file: found.largest,
             log_tail: self.log.tail_text(),
