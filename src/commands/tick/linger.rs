@@ -68,6 +68,12 @@ fn succeed(world: &World, signals: &Stop) -> std::io::Result<Option<File>> {
     Ok(Some(lock))
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    Bell,
+    Signal,
+}
+
 struct Linger<'a> {
     world: &'a World,
     store: Store,
@@ -112,28 +118,19 @@ impl Linger<'_> {
     }
 
     /// Until there is something to do. `false`: the time is over, or a signal came.
-    fn wait(&mut self, mut look_again: Option<Duration>) -> Result<bool, Failure> {
-        let mut rested = false;
+    fn wait(&mut self, look_again: Option<Duration>) -> Result<bool, Failure> {
         loop {
             let left = self.until.saturating_sub(since_boot());
             let pause = self.pause_until.saturating_sub(since_boot());
             let due = self.due()?.into_iter().chain(look_again).min().map(|due| due.max(pause));
-            let time = due.map_or(left, |due| due.min(left));
-            let is_first = !rested && time > QUIET;
-            let rang = self.poll(if is_first { QUIET } else { time })?;
+            let rang = self.rest(due.map_or(left, |due| due.min(left)))?;
             let came = self.signals.came()?;
             if came.stop || self.until <= since_boot() {
                 return Ok(false);
             }
             let died = came.child_ended && self.a_run_died();
-            let is_due = !is_first && due.is_some_and(|due| due < left);
-            if rang || died || is_due && !came.child_ended {
+            if rang || died || due.is_some_and(|due| due < left) && !came.child_ended {
                 return Ok(true);
-            }
-            if is_first {
-                rested = true;
-                give_back();
-                look_again = look_again.map(|time| time.saturating_sub(QUIET));
             }
         }
     }
@@ -150,15 +147,27 @@ impl Linger<'_> {
     }
 
     /// Whether the bell rang within the time.
-    fn poll(&self, time: Duration) -> nix::Result<bool> {
+    fn rest(&self, time: Duration) -> nix::Result<bool> {
+        let quiet = QUIET.min(time);
+        let heard = self.poll(quiet)?;
+        if heard.is_some() || quiet == time {
+            return Ok(heard == Some(Heard::Bell));
+        }
+        give_back();
+        Ok(self.poll(time - quiet)? == Some(Heard::Bell))
+    }
+
+    /// What was heard within the time. The bell counts more.
+    fn poll(&self, time: Duration) -> nix::Result<Option<Heard>> {
         // Rounded up: a rest of less than a millisecond must not become a busy loop.
         let ms = i32::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX);
         let read = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![read(self.signals.as_fd())];
         fds.extend(self.bell.as_ref().map(|bell| read(bell.as_fd())));
         match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
-            Ok(_) => Ok(fds.get(1).and_then(PollFd::any).unwrap_or(false)),
-            Err(nix::errno::Errno::EINTR) => Ok(false),
+            Ok(0) => Ok(None),
+            Ok(_) if fds.get(1).and_then(PollFd::any).unwrap_or(false) => Ok(Some(Heard::Bell)),
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(Some(Heard::Signal)),
             Err(error) => Err(error),
         }
     }
