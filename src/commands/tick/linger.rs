@@ -154,7 +154,7 @@ impl Linger<'_> {
             return Ok(heard == Some(Heard::Bell));
         }
         give_back();
-        Ok(self.poll(time - quiet)? == Some(Heard::Bell))
+        Ok(self.poll(time.saturating_sub(quiet))? == Some(Heard::Bell))
     }
 
     /// What was heard within the time. The bell counts more.
