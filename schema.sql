@@ -41,7 +41,7 @@ CREATE TABLE job (
     message       TEXT,                              -- for the visitor: of the exporter, or why it failed
     result        TEXT CHECK (result IN ('ok', 'timeout', 'cpu', 'memory', 'file_size', 'exit', 'signal', 'no_output',
                                          'spawn', 'lost', 'cancelled', 'shutdown')), -- of the last attempt
-    limits        TEXT CHECK (json_valid(limits)),   -- of the next attempt, in place of the configured ones
+    limits        TEXT CHECK (limits IS NULL OR json_valid(limits)), -- of the next attempt, in place of configured ones
     again         INTEGER,                           -- one more run has to follow, not before this moment
     cancel        INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0, 1)), -- the admin wants the attempt to end
     reported      INTEGER NOT NULL DEFAULT 0 CHECK (reported IN (0, 1)), -- the failure has been told to the admin

@@ -69,27 +69,52 @@ fn quoted(text: &str) -> String {
 /// # Errors
 /// One sentence that names the parameter.
 pub fn check(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, String> {
-    accept(exporter, given, values::matches)
+    accept(exporter, given, |_| values::matches)
 }
 
-/// As `check`, but no pattern is compiled, which is the dearest part of it. Enough to look whether a file is in the
-/// cache, since it only got there by way of `check`; whoever queues or starts a job calls `check`, or this and
-/// `check_patterns`.
+/// As `check`, but no pattern is compiled, which is the dearest part of it.
 ///
 /// # Errors
 /// One sentence that names the parameter.
 pub fn check_without_patterns(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, String> {
-    accept(exporter, given, values::matches_anyway)
+    accept(exporter, given, |_| values::matches_anyway)
 }
 
-/// The part of `check` that `check_without_patterns` leaves out. A default has been checked with the configuration.
+/// As `check`, but patterns are looked at only for values that the filename does not tell. Enough to look whether a file
+/// is in the cache: of those that it tells, it only got there by way of `check`. Whoever queues a job calls
+/// [`check_patterns`] as well.
 ///
 /// # Errors
 /// One sentence that names the parameter.
-pub fn check_patterns(exporter: &Exporter, values: &Values) -> Result<(), String> {
-    for param in exporter.params.iter().filter(|param| matches!(param.kind, Kind::Pattern(_))) {
-        if let Some(text) = values.get(&param.name).filter(|text| Some(*text) != param.default.as_deref()) {
-            values::canonical(param, text, values::matches)?;
+pub fn check_for_a_look(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, String> {
+    accept(exporter, given, |param| if param.key { values::matches_anyway } else { values::matches_if_sound })
+}
+
+/// What is wrong with a value, or with the pattern that it has to match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    Value(String),
+    /// The configuration is to blame.
+    Pattern(String),
+}
+
+/// The part of `check` that `check_for_a_look` leaves out. A default has been checked with the configuration.
+///
+/// # Errors
+/// One sentence that names the parameter.
+pub fn check_patterns(exporter: &Exporter, values: &Values) -> Result<(), Unfit> {
+    for param in &exporter.params {
+        let (Kind::Pattern(pattern), Some(text)) = (&param.kind, values.get(&param.name)) else { continue };
+        if Some(text) == param.default.as_deref() {
+            continue;
+        }
+        match values::matches(pattern, text) {
+            Ok(true) => {}
+            Ok(false) => return Err(Unfit::Value(values::mismatch(param, pattern))),
+            Err(problem) => {
+                let (exporter, param) = (&exporter.name, &param.name);
+                return Err(Unfit::Pattern(format!("parameter {param} of exporter {exporter}: {problem}")));
+            }
         }
     }
     Ok(())
@@ -117,9 +142,13 @@ fn holds(condition: &Condition, text: Option<&str>) -> bool {
     }
 }
 
-fn accept(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)], matches: Matches) -> Result<Values, String> {
+fn accept(
+    exporter: &Exporter,
+    given: &[(Vec<u8>, Vec<u8>)],
+    matches: impl Fn(&Param) -> Matches,
+) -> Result<Values, String> {
     refuse_unknown(exporter, given)?;
-    let values = exporter.params.iter().filter_map(|param| value(param, given, matches).transpose());
+    let values = exporter.params.iter().filter_map(|param| value(param, given, matches(param)).transpose());
     let values = Values(values.collect::<Result<_, _>>()?);
     command::refuse_options(exporter, &values)?;
     Ok(values)

@@ -160,7 +160,7 @@ impl<'a> Visit<'a> {
 
     /// Checked wholly, and with the visitor's name in it, which only a job that is queued needs.
     fn signed<'b>(&self, ask: Ask<'b>) -> Result<Ask<'b>, Stop> {
-        ask.vet(&self.world.config).map_err(Stop::Refused)?;
+        ask.vet(&self.world.config)?.map_err(Stop::Refused)?;
         let name = client::named(self.reply.variables, &self.world.config.http.client);
         let Some(name) = name.filter(|_| !ask.no_enqueue) else { return Ok(ask) };
         let key = self.world.open_store()?.view().client_key().map_err(anyhow::Error::from)?;

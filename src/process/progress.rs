@@ -3,6 +3,7 @@
 //! The exporter may put anything there: a link to a secret, a FIFO that nobody writes to, gigabytes, half a line.
 
 use std::{
+    borrow::Cow,
     fs::{File, OpenOptions},
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
@@ -57,11 +58,27 @@ fn parse(line: &str) -> Option<(u8, Option<String>)> {
     Some((u8::try_from(percent).ok()?, safe(rest)))
 }
 
-/// No controls, nothing that turns the direction of what follows, and not long; `None` if nothing is left.
+/// No controls, nothing that turns the direction of what follows, no paths, and not long; `None` if nothing is left.
 fn safe(text: &str) -> Option<String> {
     let kept: String = text.chars().filter(|c| !is_unsafe(*c)).collect();
+    let kept: Vec<_> = kept.split(' ').map(without_path).collect();
+    let kept = kept.join(" ");
     let short: String = kept.trim().chars().take(TEXT).collect();
     Some(short.trim_end().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Visitors are told no paths of the server, whatever the exporter has written. `3/4`, `and/or` and addresses of the web
+/// are none.
+fn without_path(word: &str) -> Cow<'_, str> {
+    let begins = |at: usize| {
+        let before = word[..at].chars().next_back();
+        let after = word[at + 1..].chars().next();
+        before.is_none_or(|c| !c.is_alphanumeric()) && after.is_some_and(|c| c.is_alphanumeric() || "._~".contains(c))
+    };
+    match word.match_indices('/').find(|(at, _)| begins(*at)) {
+        Some((at, _)) if !word.contains("://") => Cow::Owned(format!("{}…", &word[..at])),
+        _ => Cow::Borrowed(word),
+    }
 }
 
 fn is_unsafe(c: char) -> bool {
@@ -119,6 +136,20 @@ mod tests {
         for path in [&link, &fifo, &dir.path().to_path_buf(), &dir.path().join("missing")] {
             assert_eq!(read_message(path), None, "{}", path.display());
             assert_eq!(read_progress(path), None, "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn paths_of_the_server_are_not_told() {
+        for (text, shown) in [
+            ("no file /srv/books/x.md", "no file …"),
+            ("cannot open '/etc/secret': denied", "cannot open '… denied"),
+            ("--out=/var/lib/x", "--out=…"),
+            ("see https://example.org/help and/or page 3/4", "see https://example.org/help and/or page 3/4"),
+            ("5 km/h / 3", "5 km/h / 3"),
+            ("~/book", "~…"),
+        ] {
+            assert_eq!(safe(text).as_deref(), Some(shown));
         }
     }
 }

@@ -98,8 +98,14 @@ fn item_problems(item: &Item, owner: (u32, u32)) -> Vec<String> {
         Ok(Some(about)) if about.kind == item.kind => owner_and_mode(item, &about, owner),
         Ok(Some(_)) => vec![format!("{label} is not {}; move it away and {REMEDY}", layout::word(item.kind))],
         Ok(None) => vec![format!("{label} is missing; {REMEDY}")],
-        // What another user may not look at is his to check.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => Vec::new(),
+        // What another user may not look at is his to check; the mode can still be seen.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let mode = fs::symlink_metadata(&item.path).map(|about| about.mode() & 0o7777);
+            mode.into_iter()
+                .filter(|mode| *mode != item.mode)
+                .map(|mode| wrong_mode(&item.path, mode, item.mode))
+                .collect()
+        }
         Err(error) => vec![format!("cannot look at {label}: {error}")],
     }
 }

@@ -35,5 +35,17 @@ fn a_hit_compiles_no_pattern_and_a_miss_does() {
     site.tick();
     let site = site.more(&with_pattern("("));
     site.ask("Emma").exits(0).says("ready ");
-    site.ask("Nana").exits(65).says("its pattern \"(\" is not a regular expression");
+    let problem = "parameter title of exporter epub: its pattern \"(\" is not a regular expression";
+    site.ask("Nana").exits(78).stdout("").warns(problem);
+}
+
+/// The file of another value would be served for it.
+#[test]
+fn a_value_that_the_filename_does_not_tell_is_checked_on_a_hit_as_well() {
+    let site = Site::new().more("[exporter.epub.params.pages]\nkey = false\npattern = \"[0-9]+\"\n").create();
+    site.ask("Emma").exits(75);
+    site.tick();
+    let ask = |pages: &str| site.run(&["request", "epub", "title=Emma", pages]);
+    ask("pages=7").exits(0).says("ready ");
+    ask("pages=x").exits(65).stdout("invalid parameter pages does not match [0-9]+\n");
 }

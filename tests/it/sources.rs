@@ -164,6 +164,23 @@ fn a_source_whose_queue_is_full_is_refused_and_nothing_is_queued() {
     assert_eq!(site.count("SELECT count(*) FROM job"), 1);
 }
 
+/// The two of them need two places.
+#[test]
+fn a_queue_with_one_place_left_takes_no_file_whose_source_has_to_be_made() {
+    let more = format!("[queue.default]\nmax_queued = 3\nmax_per_client = 2\n{DERIVED_PLAIN}");
+    let site = Site::new().exporter(EPUB).more(&more).create();
+    for title in ["one", "two"] {
+        site.ask(title).exits(75);
+    }
+    request(&site, "pdf title=Emma").exits(69).says("unavailable");
+    assert_eq!(site.count("SELECT count(*) FROM job"), 2);
+    request(&site, "pdf title=one").exits(75); // its source has its place already
+    run_all(&site);
+    request(&site, "epub title=three --client ann").exits(75);
+    request(&site, "pdf title=Emma --client ann").exits(69).says("limited");
+    request(&site, "pdf title=Emma --client bob").exits(75);
+}
+
 /// What was admitted once is not stopped by a queue that is full of its like.
 #[test]
 fn a_source_that_is_lost_again_is_made_although_the_queue_is_full() {

@@ -72,10 +72,17 @@ const fn means(word: StatusWord, status: Status) -> bool {
 }
 
 /// The results that are meant: those named, and those that lead to one of the statuses.
-pub fn outcomes(results: &[Outcome], words: &[StatusWord]) -> Vec<Outcome> {
+///
+/// # Errors
+/// A status that no past attempt leads to: without this they would all be meant.
+pub fn outcomes(results: &[Outcome], words: &[StatusWord]) -> Result<Vec<Outcome>, Failure> {
     let statuses = statuses(words);
+    if !statuses.iter().all(|status| status.is_failed()) {
+        let sentence = "past attempts are neither queued nor started; `pressroom jobs list` has what is";
+        return Err(Failure::because(Exit::Usage, sentence));
+    }
     let leads = |outcome: Outcome| outcome.is_failure() && statuses.contains(&outcome.failed_status());
-    Outcome::ALL.into_iter().filter(|outcome| results.contains(outcome) || leads(*outcome)).collect()
+    Ok(Outcome::ALL.into_iter().filter(|outcome| results.contains(outcome) || leads(*outcome)).collect())
 }
 
 /// A sort key without its leading minus, and whether it had one.
@@ -113,9 +120,10 @@ mod tests {
             statuses(&[StatusWord::Failed, StatusWord::FailedTimeout]),
             [Status::FailedTimeout, Status::FailedUnknown]
         );
-        assert_eq!(outcomes(&[], &[StatusWord::FailedTimeout]), [Outcome::Timeout, Outcome::Cpu]);
-        assert_eq!(outcomes(&[Outcome::Ok], &[]), [Outcome::Ok]);
-        assert!(!outcomes(&[], &[StatusWord::Failed]).contains(&Outcome::Cancelled));
+        assert_eq!(outcomes(&[], &[StatusWord::FailedTimeout]).unwrap(), [Outcome::Timeout, Outcome::Cpu]);
+        assert_eq!(outcomes(&[Outcome::Ok], &[]).unwrap(), [Outcome::Ok]);
+        assert!(!outcomes(&[], &[StatusWord::Failed]).unwrap().contains(&Outcome::Cancelled));
+        assert!(outcomes(&[], &[StatusWord::Started]).is_err());
     }
 
     #[test]

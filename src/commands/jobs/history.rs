@@ -50,7 +50,7 @@ fn query(view: &View, args: &HistoryArgs) -> Result<AttemptQuery, Failure> {
     let (order, reverse) = filter::order(&args.sort, &KEYS)?;
     Ok(AttemptQuery {
         about: filter::about(view, &args.filters)?,
-        outcomes: filter::outcomes(&args.result, &args.status),
+        outcomes: filter::outcomes(&args.result, &args.status)?,
         order,
         reverse,
         limit: filter::limit(args.limit),

@@ -54,7 +54,8 @@ fn scan(world: &World) -> Vec<Entry> {
 }
 
 fn named(world: &World, entries: &[Entry], name: &str) -> Result<Entry, Failure> {
-    if let Some(entry) = world.cache.entry(name).unwrap_or(None).filter(|_| !name.is_empty()) {
+    let is_name = name.split('/').count() == 2 && !name.split('/').any(|part| part.is_empty() || part.starts_with('.'));
+    if let Some(entry) = world.cache.entry(name).unwrap_or(None).filter(|_| is_name) {
         return Ok(entry);
     }
     let fits: Vec<_> = entries.iter().filter(|entry| !name.is_empty() && entry.filename.starts_with(name)).collect();

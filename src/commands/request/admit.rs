@@ -1,6 +1,6 @@
 //! Why a request may not queue a job just now.
 
-use super::{Ask, estimate};
+use super::{Ask, chain, estimate};
 use crate::{
     commands::world::World,
     config::{Exporter, params},
@@ -18,10 +18,11 @@ const LOOK_BACK: u32 = 4;
 
 /// The refusal, if there is a reason for one: the queue, the client, the disk, the exporter.
 pub fn refusal(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Answer>> {
-    if let Some(refusal) = full(world, view, ask)? {
+    let sources = chain::sources_to_place(world, view, ask, now)?;
+    if let Some(refusal) = full(world, view, ask, sources)? {
         return Ok(Some(refusal));
     }
-    if let Some(seconds) = over_limit(world, view, ask)? {
+    if let Some(seconds) = over_limit(world, view, ask, sources)? {
         return Ok(Some(later(State::Limited, "too many of your files are waiting already", seconds)));
     }
     if disk_is_low(world) {
@@ -34,14 +35,14 @@ pub fn refusal(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Res
     Ok(None)
 }
 
-/// The refusal of the queue alone: it is draining, or as long as it may be.
-pub fn full(world: &World, view: &View, ask: &Ask) -> anyhow::Result<Option<Answer>> {
+/// The refusal of the queue alone: it is draining, or as long as it may be. `sources` go into the same queue with it.
+pub fn full(world: &World, view: &View, ask: &Ask, sources: u64) -> anyhow::Result<Option<Answer>> {
     let queue = params::lane(ask.exporter, &ask.values);
     let state = view.queue(queue)?;
     if state.mode == Mode::Draining {
         return Ok(Some(later(State::Unavailable, "no new files are made just now", 300)));
     }
-    if world.config.queues.get(queue).is_none_or(|rules| state.queued < rules.max_queued) {
+    if world.config.queues.get(queue).is_none_or(|rules| state.queued + sources < rules.max_queued) {
         return Ok(None);
     }
     let seconds = estimate::relief(world, view, ask.exporter, queue, state.queued)?;
@@ -49,11 +50,11 @@ pub fn full(world: &World, view: &View, ask: &Ask) -> anyhow::Result<Option<Answ
 }
 
 /// The seconds after which a client who has too much pending has probably one job less.
-fn over_limit(world: &World, view: &View, ask: &Ask) -> anyhow::Result<Option<u64>> {
+fn over_limit(world: &World, view: &View, ask: &Ask, sources: u64) -> anyhow::Result<Option<u64>> {
     let queue = params::lane(ask.exporter, &ask.values);
     let (Some(client), Some(rules)) = (&ask.client, world.config.queues.get(queue)) else { return Ok(None) };
     let pending = view.client_pending(queue, client)?;
-    let over = pending >= rules.max_per_client;
+    let over = pending + sources >= rules.max_per_client;
     over.then(|| estimate::relief(world, view, ask.exporter, queue, pending)).transpose()
 }
 

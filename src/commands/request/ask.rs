@@ -7,7 +7,7 @@ use crate::{
     cli::RequestArgs,
     config::{
         Config, Exporter,
-        params::{self, Values},
+        params::{self, Unfit, Values},
     },
     exit::{Exit, Failure},
     model::{
@@ -58,29 +58,42 @@ impl<'a> Ask<'a> {
     }
 
     /// An ask with nothing but an exporter and its values.
-    pub fn check(config: &'a Config, exporter: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<Self, Answer> {
-        let ask = Self::glance(config, exporter, pairs)?;
-        ask.vet(config)?;
-        Ok(ask)
+    /// The inner `Err` is the answer to values that do not fit.
+    ///
+    /// # Errors
+    /// A pattern of the configuration is none.
+    pub fn check(
+        config: &'a Config,
+        exporter: &[u8],
+        pairs: &[(Vec<u8>, Vec<u8>)],
+    ) -> Result<Result<Self, Answer>, Failure> {
+        let ask = match Self::glance(config, exporter, pairs) {
+            Ok(ask) => ask,
+            refused => return Ok(refused),
+        };
+        Ok(ask.vet(config)?.map(|()| ask))
     }
 
-    /// The same, good enough to look for the file: patterns are dear, and no file is there whose values were not
-    /// checked wholly. Whoever queues something calls [`Ask::vet`] first.
+    /// The same, good enough to look for the file: patterns are dear, and no file is there whose name was not made of
+    /// values that match. Whoever queues something calls [`Ask::vet`] first.
     pub fn glance(config: &'a Config, exporter: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<Self, Answer> {
         let name = String::from_utf8_lossy(exporter);
         let exporter = config.exporters.get(name.as_ref()).ok_or_else(|| {
             Answer::because(State::Unknown, format!("there is no exporter \"{}\"", name.escape_debug()))
         })?;
         let invalid = |reason| Answer::because(State::Invalid, reason);
-        let values = params::check_without_patterns(exporter, pairs).map_err(invalid)?;
+        let values = params::check_for_a_look(exporter, pairs).map_err(invalid)?;
         Ok(Self::of(exporter, values))
     }
 
     /// The rest of [`Ask::check`].
-    pub fn vet(&self, config: &Config) -> Result<(), Answer> {
-        let checked = params::check_patterns(self.exporter, &self.values);
-        let checked = checked.and_then(|()| check_sources(config, self.exporter, &self.values));
-        checked.map_err(|reason| Answer::because(State::Invalid, reason))
+    pub fn vet(&self, config: &Config) -> Result<Result<(), Answer>, Failure> {
+        let invalid = |reason: String| Ok(Err(Answer::because(State::Invalid, reason)));
+        match params::check_patterns(self.exporter, &self.values) {
+            Err(Unfit::Pattern(problem)) => Err(Failure::because(Exit::Config, problem)),
+            Err(Unfit::Value(reason)) => invalid(reason),
+            Ok(()) => check_sources(config, self.exporter, &self.values).map_or_else(invalid, |()| Ok(Ok(()))),
+        }
     }
 
     /// An ask with values that were checked already.

@@ -18,7 +18,7 @@ use crate::{
         job::Job,
         status::Status,
     },
-    store::{NewJob, Tx},
+    store::{NewJob, Tx, View},
 };
 
 /// What became of a job that was to be queued.
@@ -94,6 +94,22 @@ pub fn source_of<'a>(config: &'a Config, ask: &Ask) -> anyhow::Result<Option<Ask
     let values = source_values(exporter, &ask.values).map_err(|sentence| anyhow!(sentence))?;
     let (client, priority, after) = (ask.client.clone(), ask.priority, ask.after);
     Ok(Some(Ask { client, priority, after, ..Ask::of(exporter, values) }))
+}
+
+/// How many sources would be queued with it, in the same queue.
+pub(super) fn sources_to_place(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<u64> {
+    let queue = params::lane(ask.exporter, &ask.values);
+    let later = ask.after.max(ask.not_before).is_some_and(|moment| moment > now);
+    let (mut count, mut source) = (0, if later { None } else { source_of(&world.config, ask)? });
+    while let Some(ask) = source {
+        let is_pending = view.job(&ask.filename)?.is_some_and(|job| !job.status.is_failed());
+        if is_pending || super::pipeline::settled(world, view, &ask, now)?.is_some() {
+            break;
+        }
+        count += u64::from(params::lane(ask.exporter, &ask.values) == queue);
+        source = source_of(&world.config, &ask)?;
+    }
+    Ok(count)
 }
 
 /// Those of the values that the source has, by its own rules.

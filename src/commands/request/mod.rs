@@ -44,7 +44,7 @@ fn find_answer(global: &Global, args: &RequestArgs) -> Result<Answer, Failure> {
     if let Some(ready) = at_once(&world, &ask)? {
         return Ok(ready);
     }
-    if let Err(refused) = ask.vet(&world.config) {
+    if let Err(refused) = ask.vet(&world.config)? {
         return Ok(refused);
     }
     let first = answer(&world, &ask)?;

@@ -1,7 +1,7 @@
 //! Each newly failed job is reported once: on stderr, which cron mails, and to `notify.command`.
 
 use super::{Round, notify};
-use crate::model::{attempt::Attempt, job::Job, point, retry::PERMANENT};
+use crate::model::{attempt::Attempt, job::Job, point, retry::PERMANENT, status::Outcome};
 
 /// More failures than this in one round are only counted.
 const MOST: usize = 20;
@@ -32,10 +32,11 @@ pub fn failures(round: &mut Round) -> anyhow::Result<()> {
 /// A job with its last attempt.
 pub type Failed = (Job, Option<Attempt>);
 
-/// Bad input is the visitor's matter: it is recorded and not mailed.
+/// Bad input is the visitor's matter, and what was cancelled the admin's own: both are recorded and not mailed.
 fn worth_telling(round: &Round, jobs: &[Job]) -> anyhow::Result<Vec<Failed>> {
     let mut failed = Vec::new();
-    for job in jobs {
+    let cancelled = Some(Outcome::Cancelled.name());
+    for job in jobs.iter().filter(|job| job.result.as_deref() != cancelled) {
         let last = last_attempt(round, job)?;
         let record = last.as_ref().and_then(|attempt| attempt.record.as_ref());
         if record.is_none_or(|record| record.exit_code != Some(PERMANENT)) {

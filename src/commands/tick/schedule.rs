@@ -68,8 +68,9 @@ fn after(due: Stamp, every: Duration, now: Stamp) -> Stamp {
 fn ask<'a>(world: &'a World, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {
     let pairs: Vec<_> =
         schedule.params.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
-    Ask::check(&world.config, schedule.exporter.as_bytes(), &pairs)
-        .map_err(|refused| anyhow::anyhow!(refused.reason.unwrap_or_default()))
+    let asked = Ask::check(&world.config, schedule.exporter.as_bytes(), &pairs);
+    let asked = asked.map_err(|failure| failure.error.unwrap_or_else(|| anyhow::anyhow!("it cannot be asked for")))?;
+    asked.map_err(|refused| anyhow::anyhow!(refused.reason.unwrap_or_default()))
 }
 
 fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<()> {
@@ -79,7 +80,7 @@ fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<()> {
         tracing::info!(filename, "a due schedule found its job queued or started");
         return Ok(());
     }
-    if let Some(refusal) = admit_queue(world, tx, ask)? {
+    if let Some(refusal) = admit_queue(world, tx, ask, 0)? {
         tracing::info!(filename, reason = refusal.reason, "a due schedule was refused");
         return Ok(());
     }

@@ -42,7 +42,7 @@ pub fn run(global: &Global, args: &TryArgs) -> Result<(), Failure> {
 fn ask<'a>(world: &'a World, args: &TryArgs) -> Result<Ask<'a>, Failure> {
     let pairs = args.values.iter().map(|word| super::request::pair(word)).collect::<Result<Vec<_>, _>>();
     let pairs = pairs.map_err(|sentence| Failure::because(Exit::Usage, sentence))?;
-    Ask::check(&world.config, args.exporter.as_encoded_bytes(), &pairs).map_err(|refused| {
+    Ask::check(&world.config, args.exporter.as_encoded_bytes(), &pairs)?.map_err(|refused| {
         let exit = if refused.state == State::Unknown { Exit::Usage } else { Exit::BadValue };
         Failure::because(exit, refused.reason.unwrap_or_default())
     })

@@ -42,7 +42,7 @@ pub(super) fn page(visit: &Visit, view: &View) -> Result<Response, Refusal> {
 fn wanted(visit: &Visit, view: &View) -> Result<AttemptQuery, Refusal> {
     Ok(AttemptQuery {
         about: filter::about(view, &jobs::filters(visit)?)?,
-        outcomes: filter::outcomes(&result(visit)?, &jobs::statuses(visit)?),
+        outcomes: filter::outcomes(&result(visit)?, &jobs::statuses(visit)?)?,
         order: AttemptOrder::Ended,
         reverse: true,
         limit: Some(ROWS + 1),

@@ -41,6 +41,20 @@ fn a_cancelled_queued_job_is_gone_and_what_waits_for_it_fails() {
     site.run(&["jobs", "cancel", "pdf/Emma.pdf"]).exits(65).warns("has failed already");
 }
 
+/// Cancelled together, none fails for want of the other, and nobody gets mail of what the admin has done himself.
+#[test]
+fn what_is_cancelled_is_no_failure_to_be_told() {
+    let site = site_with("", PDF);
+    site.run(&["request", "pdf", "title=Emma"]);
+    let done = site.run(&["jobs", "cancel", "--status", "queued", "--yes"]);
+    assert_eq!(done.exits(0).stderr("").out().lines().count(), 2);
+    assert_eq!(site.count("SELECT count(*) FROM job"), 0);
+    site.run(&["request", "pdf", "title=Emma"]);
+    site.run(&["jobs", "cancel", "epub/Emma.epub"]).exits(0);
+    site.tick().exits(0).stderr("");
+    assert_eq!(site.count("SELECT count(*) FROM job WHERE status = 3 AND reported = 1"), 1);
+}
+
 #[test]
 fn the_tree_of_a_cancelled_started_job_is_gone_and_its_client_is_told() {
     let site = site();

@@ -26,6 +26,14 @@ fn an_invalidated_file_counts_no_longer_and_goes_after_grace() {
 }
 
 #[test]
+fn a_name_that_is_none_is_not_found() {
+    let site = made("", &["Emma"]);
+    for name in ["epub/../epub/Emma.epub", "epub//Emma.epub", "../s/cache/epub/Emma.epub", "epub/.Emma.epub"] {
+        site.run(&["jobs", "invalidate", name]).exits(66).stdout("").warns("there is no file ");
+    }
+}
+
+#[test]
 fn the_next_request_after_it_makes_the_file_anew() {
     let site = made("", &["Emma"]);
     site.run(&["jobs", "invalidate", "epub/E"]).exits(0);

@@ -70,6 +70,7 @@ fn wrong_filters_are_told() {
     site.run(&["jobs", "list", "--param", "title"]).exits(64).warns("write NAME=VALUE");
     site.run(&["jobs", "list", "--since", "gestern"]).exits(64).warns("\"gestern\" is not a time");
     site.run(&["jobs", "list", "--status", "done"]).exits(64);
+    site.run(&["jobs", "history", "--status", "queued"]).exits(64).stdout("").warns("neither queued nor started");
     site.run(&["jobs", "history", "--result", "done"]).exits(64).warns("results are ok, timeout");
 }
 
