@@ -116,9 +116,9 @@ impl<'a> Supervisor<'a> {
         if self.next_oversight <= since_boot() {
             let stuck = self.stuck();
             self.oversee(stuck);
-            give_back(); // an export may take minutes
         }
         self.step();
+        give_back(); // an export may take minutes, and the next look comes in a second
     }
 
     fn step(&mut self) {
