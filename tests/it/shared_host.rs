@@ -70,5 +70,8 @@ fn a_home_directory_a_crontab_and_cgi_are_enough() {
     // The test need not stay for a minute.
     let line = line.replace("--for 55s", "--wait") + root;
     shell(&line, &[("PRESSROOM_CONFIG", config.to_str().unwrap())]).exits(0).stdout("").stderr("");
-    ask("GET", "title=Candide", script.to_str().unwrap()).exits(0).says("Content-Disposition").says("the text of Candide.\n");
+    ask("GET", "title=Candide", script.to_str().unwrap())
+        .exits(0)
+        .says("Content-Disposition")
+        .says("the text of Candide.\n");
 }
