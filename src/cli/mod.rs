@@ -113,7 +113,7 @@ pub struct RequestArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 the round is over, or another tick is at work; jobs may have failed. 64 wrong usage, 74 I/O, \
+    after_help = "Exit status: 0 the round is over, or another tick is at work (jobs may have failed); 64 wrong usage, 74 I/O, \
 78 configuration, or root without --allow-root."
 )]
 pub struct TickArgs {
@@ -157,7 +157,7 @@ pub struct RunArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 the site can be used, perhaps with warnings; 78 it cannot; 64 wrong usage.")]
+#[command(after_help = "Exit status: 0 the site can be used, perhaps with warnings, 78 it cannot, 64 wrong usage.")]
 pub struct CheckArgs {
     /// Make the state directory and the database where they are missing
     #[arg(long)]
