@@ -16,10 +16,11 @@ fishdir = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
 # The program is linked statically and at a fixed address: it starts in half the time, and it runs wherever there is a
 # kernel. A target is named, although it is the machine's own, so that these flags leave the compiler's plug-ins alone.
-TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+TARGET ?= $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 STATIC = -C target-feature=+crt-static -C relocation-model=static
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
-BINARY ?= $(TARGET_DIR)/$(TARGET)/release/pressroom
+# Who installs need not have rustc; then what was built is looked for.
+BINARY ?= $(if $(TARGET),$(TARGET_DIR)/$(TARGET)/release/pressroom,$(wildcard $(TARGET_DIR)/*/release/pressroom))
 COMPLETIONS ?= $(TARGET_DIR)/completions
 PACKAGES ?= $(TARGET_DIR)
 
@@ -30,27 +31,32 @@ EXPORTERS = bin/export-pandoc bin/export-calibre bin/export-thumbnail
 EXPORTER_PARTS = bin/exporter.sh bin/export-pandoc.lua
 PAGES1 = $(wildcard docs/man/*.1)
 PAGES5 = $(wildcard docs/man/*.5)
-TEXTS = README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE crontab.example docs/*.md
+TEXTS = README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE crontab.example
+# Everything below docs that is not a manual page lies there as it does here, so that the texts' links hold.
+GUIDES = $(shell find docs -type f ! -path 'docs/man/*' ! -perm -u+x)
+GUIDE_PROGRAMS = $(shell find docs -type f ! -path 'docs/man/*' -perm -u+x)
 
 .DEFAULT_GOAL := help
-.PHONY: help build static completions demo check test torture bench deb install install-files uninstall
+.PHONY: help build program static completions demo check test torture bench deb install install-files uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
 
-build: ## the program, optimised, as `make install` takes it
+build: program completions ## the program, optimised, and completions, as `make install` takes them
+
+program:
 	RUSTFLAGS='$(RUSTFLAGS) $(STATIC)' $(CARGO) build --release --locked --target $(TARGET)
 
-static: build ## one file for a shared host, in target/static
+static: program ## one file for a shared host, in target/static
 	@packaging/static.sh "$(BINARY)" "$(TARGET_DIR)/static"
 
 completions: ## for bash, zsh and fish, in target/completions
 	@$(CARGO) run --quiet --locked --example completions -- "$(COMPLETIONS)"
 
-deb: build completions ## a Debian package, in target
+deb: program completions ## a Debian package, in target
 	@COMPLETIONS="$(COMPLETIONS)" packaging/deb.sh "$(BINARY)" "$(PACKAGES)"
 
-demo: ## make a book through the queue, in target/demo
+demo: ## make a book through the queue; it says where
 	@demo/run
 
 check: ## format, lints, shell scripts, man pages, licences
@@ -62,29 +68,36 @@ test: ## build and run all tests, and name those that were skipped
 torture: ## kill runs and ticks at random moments, for ten minutes or TORTURE=seconds
 	PRESSROOM_TORTURE=$(TORTURE) $(CARGO) test --locked --test it torture -- --nocapture
 
-bench: build ## measure against floors and peers, into docs/benchmarks; BENCH=quick takes two minutes
+bench: program ## measure against floors and peers, into docs/benchmarks; BENCH=quick takes two minutes
 	@RUSTFLAGS='$(RUSTFLAGS) $(STATIC)' bench/run "$(BINARY)" $(CARGO) build --release --locked --target $(TARGET)
 
-install: build completions ## into $(DESTDIR)$(PREFIX)
-	@$(MAKE) --no-print-directory install-files
+install: ## what `make build` made, into $(DESTDIR)$(PREFIX); needs no cargo
+	@[ -n "$(BINARY)" ] && [ -f "$(word 1,$(BINARY))" ] && [ -f "$(COMPLETIONS)/pressroom.bash" ] || \
+	    { echo 'Nothing is built yet, or not all: run `make build` first.' >&2; exit 1; }
+	@[ "$(words $(BINARY))" = 1 ] || { echo 'Several programs are built: name one by BINARY=FILE: $(BINARY)' >&2; exit 1; }
+	@$(MAKE) --no-print-directory install-files BINARY="$(BINARY)"
 
 install-files: # of what is built already
-	$(INSTALL) -d "$(bindir)" "$(libexecdir)" "$(mandir)/man1" "$(mandir)/man5" "$(docdir)/examples/prometheus"
+	$(INSTALL) -d "$(bindir)" "$(libexecdir)" "$(mandir)/man1" "$(mandir)/man5" "$(docdir)/bin"
 	$(INSTALL) -d "$(bashdir)" "$(zshdir)" "$(fishdir)"
 	$(INSTALL) -m 755 "$(BINARY)" "$(bindir)/pressroom"
 	$(INSTALL) -m 755 $(EXPORTERS) "$(libexecdir)"
 	$(INSTALL) -m 644 $(EXPORTER_PARTS) "$(libexecdir)"
-	for script in $(notdir $(SCRIPTS)); do ln -sf "$(PREFIX)/bin/pressroom" "$(libexecdir)/$$script"; done
-	$(INSTALL) -m 755 $(SCRIPTS) "$(docdir)/examples"
+	for script in $(notdir $(SCRIPTS)); do ln -sf ../../bin/pressroom "$(libexecdir)/$$script"; done
+	$(INSTALL) -m 755 $(SCRIPTS) "$(docdir)/bin"
 	$(INSTALL) -m 644 $(PAGES1) "$(mandir)/man1"
 	$(INSTALL) -m 644 $(PAGES5) "$(mandir)/man5"
 	$(INSTALL) -m 644 $(TEXTS) "$(docdir)"
-	$(INSTALL) -m 644 $(wildcard docs/examples/*.*) "$(docdir)/examples"
-	$(INSTALL) -m 644 $(wildcard docs/examples/prometheus/*) "$(docdir)/examples/prometheus"
+	rm -rf "$(docdir)/examples"
+	for file in $(GUIDES); do $(INSTALL) -D -m 644 "$$file" "$(docdir)/$$file" || exit 1; done
+	for file in $(GUIDE_PROGRAMS); do $(INSTALL) -D -m 755 "$$file" "$(docdir)/$$file" || exit 1; done
+	ln -sfn docs/examples "$(docdir)/examples"
 	$(INSTALL) -m 644 "$(COMPLETIONS)/pressroom.bash" "$(bashdir)/pressroom"
 	$(INSTALL) -m 644 "$(COMPLETIONS)/_pressroom" "$(zshdir)/_pressroom"
 	$(INSTALL) -m 644 "$(COMPLETIONS)/pressroom.fish" "$(fishdir)/pressroom.fish"
-	sed -i 's|/usr/local/|$(PREFIX)/|g' "$(mandir)"/man1/pressroom*.1 "$(mandir)"/man5/pressroom*.5 "$(docdir)"/*.md
+	find "$(docdir)" "$(mandir)/man1" "$(mandir)/man5" -type f \( -path '*/doc/*' -o -name 'pressroom*' \) \
+	    -exec sed -i -e 's|/usr/local/bin:/usr/bin|$(PREFIX)/bin:/usr/bin|; s|^PATH=/usr/bin:/usr/bin:|PATH=/usr/bin:|' \
+	    -e '/usr.local.sbin/!s|/usr/local/|$(PREFIX)/|g' {} +
 
 uninstall: ## what `make install` put there; state and configuration stay
 	rm -f "$(bindir)/pressroom" $(addprefix "$(mandir)/man1"/,$(notdir $(PAGES1))) $(addprefix "$(mandir)/man5"/,$(notdir $(PAGES5)))

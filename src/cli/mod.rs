@@ -112,6 +112,10 @@ pub struct RequestArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 the round is over, or another tick is at work (jobs may have failed); 64 wrong usage, 74 I/O, \
+78 configuration, or root without --allow-root."
+)]
 pub struct TickArgs {
     /// Print what a round would do; change nothing
     #[arg(long)]
@@ -128,6 +132,10 @@ pub struct TickArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 the export succeeded, 70 it failed, 65 bad value, 64 wrong usage or unknown exporter, 74 I/O, \
+78 configuration, or root without --allow-root."
+)]
 pub struct TryArgs {
     /// The exporter, as in [exporter.NAME]
     pub exporter: OsString,
@@ -149,6 +157,7 @@ pub struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 the site can be used, perhaps with warnings, 78 it cannot, 64 wrong usage.")]
 pub struct CheckArgs {
     /// Make the state directory and the database where they are missing
     #[arg(long)]

@@ -35,6 +35,7 @@ use std::{
 
 use toml::de::{DeTable, DeValue};
 
+pub use self::values::for_visitors;
 pub use self::{
     deep::{deep_problems, warnings},
     problem::ConfigError,

@@ -34,6 +34,16 @@ pub(super) fn mismatch(param: &Param, pattern: &str) -> String {
     format!("parameter {} does not match {pattern}", param.name)
 }
 
+/// The sentence without the pattern, which is the administrator's to read and means nothing to a visitor.
+pub fn for_visitors(sentence: &str) -> String {
+    let parts = sentence.strip_prefix("parameter ").and_then(|rest| rest.split_once(' '));
+    let about_pattern = |why: &str| why.starts_with("does not match ") || why.starts_with("cannot be checked: ");
+    match parts {
+        Some((name, why)) if about_pattern(why) => format!("parameter {name} is not valid here"),
+        _ => sentence.to_owned(),
+    }
+}
+
 /// Digits, with a `-` at most: no `+`, no space.
 fn integer(text: &str) -> Option<i64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
@@ -71,4 +81,19 @@ pub(super) fn matches_if_sound(pattern: &str, text: &str) -> Result<bool, String
 #[expect(clippy::unnecessary_wraps, reason = "it stands in for `matches`")]
 pub(super) const fn matches_anyway(_pattern: &str, _text: &str) -> Result<bool, String> {
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visitors_read_no_pattern() {
+        let told = "parameter title is not valid here";
+        assert_eq!(for_visitors("parameter title does not match [A-Z a-z]{1,80}"), told);
+        assert_eq!(for_visitors("parameter title cannot be checked: its pattern \"(\" is no good"), told);
+        for sentence in ["parameter title is missing", "parameter font must be one of \"a\", \"does not match b\""] {
+            assert_eq!(for_visitors(sentence), sentence);
+        }
+    }
 }

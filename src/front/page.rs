@@ -112,11 +112,18 @@ fn place(words: &Words, position: u32) -> String {
 
 fn retry(words: &Words, subject: &Subject) -> Option<String> {
     let refused = matches!(subject.state, "failed_timeout" | "failed_unknown" | "unavailable" | "limited");
-    let seconds = subject.answer.retry_after.filter(|_| refused)?;
+    // Of input that was bad nobody knows whether it is better by then.
+    let seconds = subject.answer.retry_after.filter(|_| refused && !subject.answer.bad_input)?;
     Some(match seconds {
         0 | 1 => words.text("phrases", "retry_now").to_owned(),
         seconds => words.text("phrases", "retry").replace("{time}", &words.duration(seconds)),
     })
+}
+
+/// A failure stays the answer until its time is over: before that nothing that one could press would change it.
+fn is_settled(subject: &Subject) -> bool {
+    let failed = matches!(subject.state, "failed_timeout" | "failed_unknown");
+    failed && subject.answer.retry_after.is_some_and(|seconds| seconds > 1)
 }
 
 /// Where a page without scripts goes by itself: to its next state, or to the file.
@@ -132,7 +139,7 @@ fn reload(subject: &Subject, pause: Option<u64>) -> Option<Value> {
 /// The button that queues the job.
 fn form(subject: &Subject) -> Option<Value> {
     let asked = subject.by_button && matches!(subject.state, "absent" | "failed_timeout" | "failed_unknown");
-    let address = subject.address.filter(|_| asked)?;
+    let address = subject.address.filter(|_| asked && !is_settled(subject))?;
     Some(context! { action => address.path(), pairs => address.pairs().iter().map(pair).collect::<Value>() })
 }
 
@@ -142,7 +149,7 @@ fn link(words: &Words, subject: &Subject) -> Option<Value> {
         "ready" => (address.with("format", "file"), "download"),
         "queued" | "started" => (address.with("format", "page"), "reload"),
         "invalid" | "unknown" | "error" | "done" => return None,
-        _ if subject.by_button => return None,
+        _ if subject.by_button || is_settled(subject) => return None,
         "absent" => (address.clone(), "make"),
         _ => (address.clone(), "try_again"),
     };

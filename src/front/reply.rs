@@ -13,7 +13,7 @@ use super::{
     wish::Form,
 };
 use crate::{
-    config::{EnqueueOn, HttpRules},
+    config::{EnqueueOn, HttpRules, for_visitors},
     exit::{Exit, Failure},
     model::answer::{Answer, State},
 };
@@ -43,7 +43,9 @@ impl<'a> Reply<'a> {
         let defaults = HttpRules::default();
         let status = say::status(answer.state, self.rules.unwrap_or(&defaults));
         let response = Response::passing(status).maybe("Retry-After", say::retry_after(answer));
-        self.said(response, page::state_word(answer.state), answer)
+        let reason = answer.reason.as_deref().filter(|_| answer.state == State::Invalid).map(for_visitors);
+        let told = Answer { reason: reason.or_else(|| answer.reason.clone()), ..answer.clone() };
+        self.said(response, page::state_word(answer.state), &told)
     }
 
     /// A task has been carried out; there is nothing to fetch.

@@ -59,6 +59,8 @@ pub struct Answer {
     /// Seconds after which asking again makes sense.
     pub retry_after: Option<u64>,
     pub attempts: Option<u32>,
+    /// The exporter called its input bad: the same again would fail again.
+    pub bad_input: bool,
     /// Why it is unavailable, limited or invalid, or what delays it.
     pub reason: Option<String>,
 }
@@ -80,6 +82,7 @@ impl Answer {
             eta_seconds: None,
             retry_after: None,
             attempts: None,
+            bad_input: false,
             reason: None,
         }
     }

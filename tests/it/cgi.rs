@@ -125,13 +125,38 @@ fn a_failure_has_its_status_its_message_and_a_time_to_come_back() {
     assert!((200..=301).contains(&failed.retry_after()), "{failed:?}");
     let json = failed.json();
     assert_eq!((&json["state"], &json["message"]), (&"failed_unknown".into(), &"there is no such book".into()));
-    get(&site, "title=Emma", &[])
-        .is(500)
-        .is_passing()
-        .says("there is no such book")
-        .says("You can try again in 5 min.");
+    let page = get(&site, "title=Emma", &[]);
+    page.is(500).is_passing().says("there is no such book");
+    assert!(!page.text().contains("ry again"), "bad input fails again: {}", page.text());
     site.clock(301.0);
     get(&site, "title=Emma", &[]).is(202);
+}
+
+#[test]
+fn a_failed_file_can_be_tried_again_when_that_helps() {
+    for (rule, button) in [("", "id=\"link\""), ("[http]\nenqueue_on = \"post\"\n", "<button")] {
+        let extra = format!("{RULES}max_attempts = 1\n");
+        let site = Site::new().exporter_with("exit 1", &extra).more(rule).create();
+        post(&site, "/epub", "", b"title=Emma").is(303);
+        site.tick();
+        let page = get(&site, "title=Emma&format=page.1", &[]);
+        page.is(500).says("You can try again in 5 min.");
+        assert!(!page.text().contains(button), "{}", page.text());
+        site.clock(301.0);
+        // The same page, loaded again, only looks.
+        get(&site, "title=Emma&format=page.1", &[]).is(500).says("You can try again now.").says(button);
+    }
+}
+
+#[test]
+fn a_value_that_does_not_match_is_refused_without_its_pattern() {
+    let site = site().more("pattern = \"[A-Z][a-z]+\"\n").create();
+    site.ask("emma").exits(65).stdout("invalid parameter title does not match [A-Z][a-z]+\n");
+    let json = get(&site, "title=emma", JSON).is(400).json();
+    assert_eq!(json["reason"], "parameter title is not valid here");
+    let page = get(&site, "title=emma", &[]);
+    page.is(400).says("parameter title is not valid here");
+    assert!(!page.text().contains("[a-z]"), "{}", page.text());
 }
 
 #[test]

@@ -85,6 +85,24 @@ fn every_page_tells_exit_statuses_files_and_examples() {
     }
 }
 
+/// The numbers that the help explains below `Exit status:`, beside 64, which is left out where it goes without saying.
+fn exit_statuses(help: &str) -> BTreeSet<String> {
+    let told = help.split("Exit status: ").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
+    let words = told.split_whitespace().map(|word| word.trim_end_matches([',', ';', '.']));
+    words.filter(|word| word.parse::<u8>().is_ok_and(|number| number != 64)).map(str::to_owned).collect()
+}
+
+#[test]
+fn help_and_pages_explain_the_same_exit_statuses() {
+    let site = Site::new();
+    for name in SINGLES {
+        let text = page(&format!("pressroom-{name}.1"));
+        let list = text.split(".Sh EXIT STATUS\n").nth(1).unwrap().split(".Sh ").next().unwrap();
+        let listed = list.lines().filter_map(|line| line.strip_prefix(".It ")).filter(|number| *number != "64");
+        assert_eq!(exit_statuses(&help(&site, &[name])), listed.map(str::to_owned).collect(), "{name}");
+    }
+}
+
 /// The test data of the configuration hold every key; an array's brackets and a table's dots are not part of a key.
 #[test]
 fn every_key_of_the_configuration_is_explained() {

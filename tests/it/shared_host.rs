@@ -37,7 +37,7 @@ fn shell(line: &str, variables: &[(&str, &str)]) -> Done {
 fn a_home_directory_a_crontab_and_cgi_are_enough() {
     let home = TempDir::with_prefix_in("pr", "/tmp").unwrap();
     let place = home.path().join("pressroom");
-    executable(&place.join("bin/export-text"), "#!/bin/sh\necho \"$1\" >\"$2\"\n");
+    executable(&place.join("bin/export-text"), &block("sh", "export-text", home.path()));
     fs::copy(env!("CARGO_BIN_EXE_pressroom"), place.join("bin/pressroom")).unwrap();
     let config = place.join("pressroom.toml");
     fs::write(&config, block("toml", "state_dir", home.path())).unwrap();
@@ -70,5 +70,8 @@ fn a_home_directory_a_crontab_and_cgi_are_enough() {
     // The test need not stay for a minute.
     let line = line.replace("--for 55s", "--wait") + root;
     shell(&line, &[("PRESSROOM_CONFIG", config.to_str().unwrap())]).exits(0).stdout("").stderr("");
-    ask("GET", "title=Candide", script.to_str().unwrap()).exits(0).says("Content-Disposition").says("Candide\n");
+    ask("GET", "title=Candide", script.to_str().unwrap())
+        .exits(0)
+        .says("Content-Disposition")
+        .says("the text of Candide.\n");
 }

@@ -8,7 +8,7 @@ mod user;
 
 use crate::{
     cli::{CheckArgs, Global},
-    commands::world::World,
+    commands::{words, world::World},
     config,
     exit::{Exit, Failure},
     site::{Site, machine_id},
@@ -40,8 +40,8 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     if !found.problems.is_empty() {
         return Err(Failure::code(Exit::Config));
     }
-    let (file, exporters) = (world.config.file.display(), world.config.exporters.len());
-    println!("ok: {file} with {exporters} exporters, SQLite {}", Store::sqlite_version());
+    let exporters = words::count(world.config.exporters.len() as u64, "exporter");
+    println!("ok: {} with {exporters}, SQLite {}", world.config.file.display(), Store::sqlite_version());
     Ok(())
 }
 

@@ -107,7 +107,8 @@ pub fn note(job: &Job, now: Stamp) -> String {
             [percent.as_deref().unwrap_or_default(), message].join(" ").trim().to_owned()
         }
         Status::FailedTimeout | Status::FailedUnknown => {
-            [job.result.as_deref().unwrap_or_default(), message].join(" ").trim().to_owned()
+            let parts = [job.result.as_deref().unwrap_or_default(), message];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
         }
     }
 }

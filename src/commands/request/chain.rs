@@ -83,8 +83,8 @@ fn put(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp, entry: 
 
 /// The source's failure is the answer to who asked for what is made from it.
 fn as_ours(answer: Answer, ask: &Ask) -> Answer {
-    let Answer { state, message, retry_after, reason, .. } = answer;
-    Answer { message, retry_after, reason, ..named(ask, state) }
+    let Answer { state, message, retry_after, bad_input, reason, .. } = answer;
+    Answer { message, retry_after, bad_input, reason, ..named(ask, state) }
 }
 
 /// The request for the source of a derived file: its exporter, for those of the parameters that it has.

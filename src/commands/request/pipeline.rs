@@ -13,7 +13,8 @@ use crate::{
         job::Job,
         point,
         policy::{Freshness, freshness},
-        status::Status,
+        retry::PERMANENT,
+        status::{Outcome, Status},
     },
     store::{StoreError, Tx, View},
 };
@@ -175,12 +176,12 @@ pub fn describe(world: &World, view: &View, ask: &Ask, job: &Job, now: Stamp) ->
     answer.attempts = Some(job.attempts);
     match job.status {
         Status::Queued | Status::Started => estimate::fill(world, view, ask.exporter, job, now, &mut answer)?,
-        Status::FailedTimeout | Status::FailedUnknown => fill_failure(ask, job, now, &mut answer),
+        Status::FailedTimeout | Status::FailedUnknown => fill_failure(view, ask, job, now, &mut answer)?,
     }
     Ok(answer)
 }
 
-fn fill_failure(ask: &Ask, job: &Job, now: Stamp, answer: &mut Answer) {
+fn fill_failure(view: &View, ask: &Ask, job: &Job, now: Stamp, answer: &mut Answer) -> anyhow::Result<()> {
     let plain = match job.status {
         Status::FailedTimeout => "it took too long",
         _ => "the export failed",
@@ -188,6 +189,17 @@ fn fill_failure(ask: &Ask, job: &Job, now: Stamp, answer: &mut Answer) {
     answer.message = Some(job.message.clone().unwrap_or_else(|| plain.to_owned()));
     let until = job.failed.unwrap_or(now).plus(ask.exporter.failure_ttl);
     answer.retry_after = Some(until.since(now).as_secs() + 1);
+    answer.bad_input = is_bad_input(view, job)?;
+    Ok(())
+}
+
+/// Whether the last attempt ended with the status by which an exporter says that its input is bad.
+fn is_bad_input(view: &View, job: &Job) -> anyhow::Result<bool> {
+    let Some(id) = job.attempt.as_ref().filter(|_| job.result.as_deref() == Some(Outcome::Exit.name())) else {
+        return Ok(false);
+    };
+    let record = view.attempt(id)?.and_then(|attempt| attempt.record);
+    Ok(record.is_some_and(|record| record.exit_code == Some(PERMANENT)))
 }
 
 fn look(world: &World, ask: &Ask) -> anyhow::Result<Option<Cached>> {

@@ -21,7 +21,11 @@ impl Refusal {
     }
 
     pub(super) fn method(allow: &'static str) -> Self {
-        Self { allow: Some(allow), ..Self::new(405, format!("only {allow} is answered here")) }
+        let methods = match allow.rsplit_once(", ") {
+            Some((others, last)) => format!("{others} and {last} are"),
+            None => format!("{allow} is"),
+        };
+        Self { allow: Some(allow), ..Self::new(405, format!("only {methods} answered here")) }
     }
 
     /// What those may read who have not logged in: nothing about this machine.

@@ -26,6 +26,9 @@ fn the_page_needs_a_password_and_obeys_its_admin(server: &Server) {
     server.site.ask(HOSTILE).exits(75);
     curl(&url, &[]).is(401);
     curl(&url, &["-u", "anna:wrong"]).is(401);
+    let (closed, open) = if server.kind == Kind::Busybox { (404, 404) } else { (401, 200) };
+    curl(&format!("{url}/"), &[]).is(closed);
+    curl(&format!("{url}/?page=jobs"), &["-u", &login(USERS[1])]).is(open);
     // Nobody becomes somebody by a header.
     curl(&url, &["-H", "Remote-User: anna", "-H", "Remote_User: anna", "-H", "X-Remote-User: anna"]).is(401);
     let (admin, other) = (login(USERS[0]), login(USERS[1]));
