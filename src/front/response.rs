@@ -4,8 +4,10 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     ops::Range,
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::fs::FileTypeExt},
 };
+
+const BUFFER: usize = 64 << 10;
 
 /// The body of a response.
 #[derive(Debug)]
@@ -80,7 +82,7 @@ impl Response {
         head + "\r\n"
     }
 
-    /// Writes it all. The file goes by sendfile(2) or splice(2), which `io::copy` uses between descriptors.
+    /// Writes it all. Into a pipe the file goes by sendfile(2) or splice(2), which `io::copy` uses between descriptors.
     pub(super) fn send(self, out: impl AsFd) -> io::Result<()> {
         let mut out = File::from(out.as_fd().try_clone_to_owned()?);
         let mut head = self.head().into_bytes();
@@ -93,7 +95,12 @@ impl Response {
             Body::File(mut file, part) => {
                 out.write_all(&head)?;
                 file.seek(SeekFrom::Start(part.start))?;
-                io::copy(&mut file.take(part.end - part.start), &mut out).map(drop)
+                let mut part = file.take(part.end - part.start);
+                if out.metadata()?.file_type().is_socket() {
+                    pass_on(&mut part, &mut out)
+                } else {
+                    io::copy(&mut part, &mut out).map(drop)
+                }
             }
         }
     }
@@ -101,6 +108,19 @@ impl Response {
     #[cfg(test)]
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value)
+    }
+}
+
+/// Through a large buffer: on a socket of this host sendfile(2), which goes page by page, is slower.
+fn pass_on(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(length) => to.write_all(&buffer[..length])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 
