@@ -26,7 +26,7 @@ mandoc                                                    mandoc
 identify                                                  imagemagick
 pdftoppm                                                  poppler-utils
 tesseract                                                 tesseract-ocr
-ebook-convert                                             calibre-bin
+ebook-convert                                             calibre
 php                                                       php-cli
 python3                                                   python3
 ps                                                        procps

@@ -44,7 +44,7 @@ pub use progress::read_message;
 pub use rest::give_back;
 pub use rlimits::unsettable;
 pub use spawn::{Leader, spawn};
-pub use stage::{become_run, become_trial};
+pub use stage::{become_run, become_trial, hear_children};
 pub use supervise::{abandon, supervise};
 pub use tree::{Process, start_time};
 

@@ -73,7 +73,8 @@ fn without_path(word: &str) -> Cow<'_, str> {
     let begins = |at: usize| {
         let before = word[..at].chars().next_back();
         let after = word[at + 1..].chars().next();
-        before.is_none_or(|c| !c.is_alphanumeric()) && after.is_some_and(|c| c.is_alphanumeric() || "._~".contains(c))
+        before.is_none_or(|c| !c.is_alphanumeric() && c != '<')
+            && after.is_some_and(|c| c.is_alphanumeric() || "._~".contains(c))
     };
     match word.match_indices('/').find(|(at, _)| begins(*at)) {
         Some((at, _)) if !word.contains("://") => Cow::Owned(format!("{}…", &word[..at])),
@@ -147,6 +148,7 @@ mod tests {
             ("--out=/var/lib/x", "--out=…"),
             ("see https://example.org/help and/or page 3/4", "see https://example.org/help and/or page 3/4"),
             ("5 km/h / 3", "5 km/h / 3"),
+            ("<i>no such book</i>", "<i>no such book</i>"),
             ("~/book", "~…"),
         ] {
             assert_eq!(safe(text).as_deref(), Some(shown));

@@ -33,11 +33,15 @@ pub fn become_run() -> io::Result<File> {
     Ok(File::from(moved))
 }
 
-/// The same for `try`, which stays in the foreground: stdin and session are left alone.
+/// For a process that waits for children: whoever ignores SIGCHLD hears of no child's end, and that is inherited.
+pub fn hear_children() -> io::Result<()> {
+    sys::default_signal(Signal::SIGCHLD)
+}
+
+/// What a run is, for `try`, which stays in the foreground: stdin and session are left alone.
 pub fn become_trial() -> io::Result<()> {
     prctl::set_child_subreaper(true)?;
-    // Whoever ignores SIGCHLD hears of no child's end, and that is inherited.
-    sys::default_signal(Signal::SIGCHLD)?;
+    hear_children()?;
     stop_signals().thread_block()?;
     Ok(())
 }

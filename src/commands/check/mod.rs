@@ -24,6 +24,7 @@ struct Found {
 
 /// Checks everything that can be checked without running an exporter; exit 0 or 78.
 pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
+    crate::process::hear_children()?;
     let world = World::load(global)?;
     if args.create {
         create(&world, args)?;

@@ -34,12 +34,14 @@ use crate::{
     cli::{Global, TickArgs},
     exit::{Exit, Failure},
     model::{clock::Stamp, point},
+    process::hear_children,
     site::{Site, machine_id},
     store::Store,
 };
 
 /// One round, if no other tick is at work.
 pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
+    hear_children()?;
     let world = World::load(global)?;
     Site::open(&world.config).map_err(anyhow::Error::from)?;
     root::refuse(&world, args.allow_root)?;

@@ -14,7 +14,7 @@ pub fn refuse(world: &World, allowed: bool) -> Result<(), Failure> {
     }
     let advice = match world.site.owner() {
         // Whatever root leaves there the owner could neither publish into nor sweep.
-        Ok(owner) if owner != "root" => format!("become {owner}"),
+        Ok(owner) if !world.site.is_owner() => format!("become {owner}"),
         _ if allowed => return Ok(()),
         _ => "become the user of the crontab, or give --allow-root in a container".to_owned(),
     };
