@@ -148,10 +148,13 @@ fn an_exporter_that_cannot_be_noted_is_never_executed_and_the_record_says_why() 
     let attempt: String = database(&site).query_row("SELECT attempt FROM job", [], |row| row.get(0)).unwrap();
     fs::write(site.path("disk/s/work").join(format!("{attempt}.lock")), "").unwrap();
     disk.fill("junk");
-    tick.go_on().exits(0).stdout("").stderr("");
+    let tick = tick.go_on();
+    tick.exits(0).stdout("");
     assert!(!runs.exists(), "it was executed");
     fs::remove_file(site.path("disk/junk")).unwrap();
-    site.tick().exits(0).warns("failed: spawn, cannot note it down in its lock file: No space left on device");
+    let told = tick.err() + &site.tick().err();
+    let why = "failed: spawn, cannot note it down in its lock file: No space left on device";
+    assert!(told.contains(why), "{told}");
     assert_eq!(site.names("disk/s/work"), [""; 0]);
     site.run(&["jobs", "retry", "1"]).exits(0);
     site.tick().exits(0).stderr("");

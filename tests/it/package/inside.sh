@@ -73,6 +73,7 @@ sed -i 's/^#\(\* .*--for 60s\)$/\1/' /etc/cron.d/pressroom
 cron
 wait_until book first
 is "$(as www-data cat /var/lib/pressroom/cache/book/first.txt)" first
+wait_until as pressroom pressroom status # the round that has started it is over
 answers 0 as pressroom pressroom status
 
 phase upgrade

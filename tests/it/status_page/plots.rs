@@ -86,7 +86,13 @@ fn what_lies_ahead_or_long_ago_is_left_out() {
 
 #[test]
 fn a_tick_takes_the_samples_that_are_drawn() {
-    let site = busy();
+    let site = site().exporter(r#"until [ -e ../../../go ]; do sleep 0.01; done; echo x >"$1""#);
+    for title in ["Emma", "Nana"] {
+        site.ask(title).exits(75);
+    }
+    site.brief_tick().exits(0);
     let page = see(&site, OTHER, "");
     assert!(plots(&page)[0].0.contains("Running: 2 at last"), "{:?}", plots(&page));
+    crate::running::go(&site);
+    crate::together::wait_for_runs(&site);
 }
