@@ -47,3 +47,17 @@ fn nothing_of_what_a_tick_inherited_reaches_the_exporter() {
     }
     site.ask("Emma").exits(0);
 }
+
+/// The kernel takes 128 KiB of one variable; a run whose claim is longer reads it from the database.
+#[test]
+fn a_claim_that_is_too_long_for_the_environment_is_carried_out_all_the_same() {
+    let text = "max_bytes = 60000\n[exporter.epub.params.text]\nmax_bytes = 60000\nkey = false\n";
+    let site = Site::new().exporter(r#"wc -c <"$PRESSROOM_PARAMS" >"$1""#).more(text).create();
+    let (title, text) = (format!("title={}", "x".repeat(59_000)), format!("text={}", "y".repeat(59_000)));
+    let ask = || site.run(&["request", "epub", &title, &text]);
+    ask().exits(75);
+    site.tick().exits(0).stderr("");
+    let ready = ask().exits(0).out();
+    let file = ready.trim_end().strip_prefix("ready ").expect("a path");
+    assert!(fs::read_to_string(file).unwrap().trim().parse::<usize>().unwrap() > 118_000);
+}

@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow};
 
 use super::{
     Ask, admit, patience,
-    pipeline::{describe, named},
+    pipeline::{describe, is_pending, named},
 };
 use crate::{
     commands::world::World,
@@ -102,8 +102,7 @@ pub(super) fn sources_to_place(world: &World, view: &View, ask: &Ask, now: Stamp
     let later = ask.after.max(ask.not_before).is_some_and(|moment| moment > now);
     let (mut count, mut source) = (0, if later { None } else { source_of(&world.config, ask)? });
     while let Some(ask) = source {
-        let is_pending = view.job(&ask.filename)?.is_some_and(|job| !job.status.is_failed());
-        if is_pending || super::pipeline::settled(world, view, &ask, now)?.is_some() {
+        if is_pending(view, &ask)? || super::pipeline::settled(world, view, &ask, now)?.is_some() {
             break;
         }
         count += u64::from(params::lane(ask.exporter, &ask.values) == queue);

@@ -76,7 +76,7 @@ fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> 
 }
 
 /// A job that has its place in the queue takes nobody else's.
-fn is_pending(view: &View, ask: &Ask) -> anyhow::Result<bool> {
+pub(super) fn is_pending(view: &View, ask: &Ask) -> anyhow::Result<bool> {
     Ok(view.job(&ask.filename)?.is_some_and(|job| !job.status.is_failed()))
 }
 
