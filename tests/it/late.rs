@@ -57,3 +57,22 @@ fn an_exporter_that_still_works_is_ended() {
     let site = come_late("sleep 1000", "run-spawned");
     assert_eq!(site.names("s/cache/epub"), [""; 0]);
 }
+
+/// The exporter is started before the run opens the database. If that cannot be opened then, nobody would watch it.
+#[test]
+fn an_exporter_whose_run_cannot_open_the_database_is_ended() {
+    let site = Site::new().exporter_with("sleep 1000", "max_attempts = 1").create();
+    site.ask("Emma").exits(75);
+    let gate = site.path("gate");
+    let mut tick = site.command(&["tick", "--allow-root", "--wait"]);
+    tick.env("PRESSROOM_TEST_POINT", format!("run-spawned=pause:{}", gate.display()));
+    let tick = crate::together::Beside::start(&mut tick);
+    wait_until("the point is reached", || site.path("gate.reached").exists());
+    crate::together::wait_for_round(&site);
+    fs::rename(site.path("s/queue"), site.path("away")).unwrap();
+    fs::write(gate, "").unwrap();
+    tick.end().exits(0).stdout("");
+    fs::rename(site.path("away"), site.path("s/queue")).unwrap();
+    nobody_is_left(&site);
+    site.brief_tick().exits(0).warns("failed: lost, its run process died");
+}
