@@ -1,13 +1,15 @@
--- Pressroom's tables, version 1 (user_version). This file is built into the program, and
--- `pressroom check --create` runs it as it stands.
+-- Pressroom's tables, version 2 (user_version). This file is built into the program, and
+-- `pressroom check --create` runs it as it stands. A database whose tables differ from these is refused, and so is one
+-- that holds anything else: no trigger, no view and no function is ever run on behalf of whoever can write the file.
 --
 -- Times are whole milliseconds since 1970-01-01 00:00:00 UTC, durations whole milliseconds, sizes bytes. To read a
 -- time by hand: datetime(submitted / 1000, 'unixepoch').
 -- An index is described by the statement that it serves. Nothing here becomes slower with the number of rows:
--- what is looked up is found by an index, what is counted is counted by a trigger, or is as few as what can run.
+-- what is looked up is found by an index; what is counted is counted by the statement that changes it, in the same
+-- transaction, or is as few as what can run.
 
 PRAGMA application_id = 0x50726573; -- "Pres": refuse any other program's database
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- One row for each wanted file that is queued (0), started (1) or failed (2 and 3). There is no row for a finished
 -- file: that it lies in the cache says so. Who moves a row from one status to another: docs/states.md.
@@ -84,7 +86,8 @@ CREATE INDEX job_source ON job (source) WHERE source IS NOT NULL;
 CREATE TABLE queue (
     name          TEXT NOT NULL PRIMARY KEY,
     mode          TEXT NOT NULL DEFAULT 'open' CHECK (mode IN ('open', 'paused', 'draining')),
-    queued        INTEGER NOT NULL DEFAULT 0 CHECK (queued >= 0), -- jobs with status 0; kept by the triggers below
+    queued        INTEGER NOT NULL DEFAULT 0,        -- jobs with status 0
+    delayed       INTEGER NOT NULL DEFAULT 0,        -- those of them that wait for their time (waits = 1)
     served        INTEGER NOT NULL DEFAULT 0         -- when a job of it was claimed last; the smallest is next
 ) STRICT, WITHOUT ROWID;
 
@@ -92,49 +95,21 @@ CREATE TABLE queue (
 CREATE TABLE client (
     queue         TEXT NOT NULL,
     client        TEXT NOT NULL,
-    pending       INTEGER NOT NULL CHECK (pending >= 0), -- jobs with status 0 or 1; kept by the triggers below
+    pending       INTEGER NOT NULL,                  -- jobs with status 0 or 1
     PRIMARY KEY (queue, client)
 ) STRICT, WITHOUT ROWID;
 
--- The triggers keep both counts in the transaction that changes the job. Entering comes before leaving, so that no
--- count passes through less than it is.
-CREATE TRIGGER job_inserted_queued AFTER INSERT ON job WHEN NEW.status = 0 BEGIN
-    INSERT INTO queue (name, queued) VALUES (NEW.queue, 1) ON CONFLICT (name) DO UPDATE SET queued = queued + 1;
-END;
-CREATE TRIGGER job_inserted_pending AFTER INSERT ON job WHEN NEW.status <= 1 AND NEW.client IS NOT NULL BEGIN
-    INSERT INTO client (queue, client, pending) VALUES (NEW.queue, NEW.client, 1)
-        ON CONFLICT (queue, client) DO UPDATE SET pending = pending + 1;
-END;
-CREATE TRIGGER job_deleted_queued AFTER DELETE ON job WHEN OLD.status = 0 BEGIN
-    UPDATE queue SET queued = queued - 1 WHERE name = OLD.queue;
-END;
-CREATE TRIGGER job_deleted_pending AFTER DELETE ON job WHEN OLD.status <= 1 AND OLD.client IS NOT NULL BEGIN
-    UPDATE client SET pending = pending - 1 WHERE queue = OLD.queue AND client = OLD.client;
-    DELETE FROM client WHERE queue = OLD.queue AND client = OLD.client AND pending = 0;
-END;
-CREATE TRIGGER job_changed_queued AFTER UPDATE OF status, queue ON job
-    WHEN (OLD.status = 0) <> (NEW.status = 0) OR OLD.queue <> NEW.queue
-BEGIN
-    INSERT INTO queue (name, queued) SELECT NEW.queue, 1 WHERE NEW.status = 0
-        ON CONFLICT (name) DO UPDATE SET queued = queued + 1;
-    UPDATE queue SET queued = queued - 1 WHERE name = OLD.queue AND OLD.status = 0;
-END;
-CREATE TRIGGER job_changed_pending AFTER UPDATE OF status, queue, client ON job
-    WHEN (OLD.status <= 1) <> (NEW.status <= 1) OR OLD.queue <> NEW.queue OR OLD.client IS NOT NEW.client
-BEGIN
-    INSERT INTO client (queue, client, pending)
-        SELECT NEW.queue, NEW.client, 1 WHERE NEW.status <= 1 AND NEW.client IS NOT NULL
-        ON CONFLICT (queue, client) DO UPDATE SET pending = pending + 1;
-    UPDATE client SET pending = pending - 1
-        WHERE queue = OLD.queue AND client = OLD.client AND OLD.status <= 1;
-    DELETE FROM client WHERE queue = OLD.queue AND client = OLD.client AND pending = 0;
-END;
+-- When each client queued new work where, for as long as its rate is counted (new_per_client).
+CREATE TABLE arrival (
+    queue         TEXT NOT NULL,
+    client        TEXT NOT NULL,
+    at            INTEGER NOT NULL,
+    count         INTEGER NOT NULL,                  -- jobs of this millisecond
+    PRIMARY KEY (queue, client, at)
+) STRICT, WITHOUT ROWID;
 
--- A job must not wait for a source that nobody makes any more (dropped, cancelled, deleted by hand): it is woken, and
--- at its claim the source is queued anew, or the job fails with the reason.
-CREATE TRIGGER job_deleted_source AFTER DELETE ON job BEGIN
-    UPDATE job SET waits = 1 WHERE source = OLD.filename AND status = 0 AND waits = 2;
-END;
+-- Arrivals that no rate counts any more: WHERE at < ?
+CREATE INDEX arrival_at ON arrival (at);
 
 -- One row for each run of an exporter, kept for history.keep when the job is long gone.
 CREATE TABLE attempt (
@@ -164,6 +139,8 @@ CREATE TABLE attempt (
     message       TEXT,                              -- for the visitor
     detail        TEXT,                              -- for the admin: what exactly was wrong
     log           INTEGER NOT NULL DEFAULT 1 CHECK (log IN (0, 1)), -- whether log/<id>.log is still kept
+    log_size      INTEGER NOT NULL DEFAULT 0,        -- bytes of that file when the attempt ended; 0 when it is not kept
+    row_size      INTEGER NOT NULL DEFAULT 0,        -- bytes that this row takes, as history.max_size counts them
 
     CHECK ((ended IS NULL) = (result IS NULL) AND (ended IS NULL) = (duration IS NULL))
 ) STRICT;
@@ -202,25 +179,6 @@ CREATE TABLE tally (
     PRIMARY KEY (exporter, measure, result, bound)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER attempt_ended_run AFTER UPDATE OF ended ON attempt WHEN OLD.ended IS NULL AND NEW.ended IS NOT NULL BEGIN
-    INSERT INTO tally (exporter, measure, result, bound, count, total)
-    SELECT NEW.exporter, 'run', NEW.result, coalesce(min(column1), 0), 1, NEW.duration
-      FROM (VALUES (100), (500), (1000), (2500), (5000), (10000), (30000), (60000), (120000), (300000), (600000),
-                   (1800000), (3600000), (10800000))
-     WHERE column1 >= NEW.duration
-        ON CONFLICT DO UPDATE SET count = count + 1, total = total + excluded.total;
-END;
-CREATE TRIGGER attempt_ended_wait AFTER UPDATE OF ended ON attempt
-    WHEN OLD.ended IS NULL AND NEW.ended IS NOT NULL AND NEW.number = 1
-BEGIN
-    INSERT INTO tally (exporter, measure, result, bound, count, total)
-    SELECT NEW.exporter, 'wait', NEW.result, coalesce(min(column1), 0), 1, max(NEW.started - NEW.submitted, 0)
-      FROM (VALUES (100), (500), (1000), (2500), (5000), (10000), (30000), (60000), (120000), (300000), (600000),
-                   (1800000), (3600000), (10800000))
-     WHERE column1 >= NEW.started - NEW.submitted
-        ON CONFLICT DO UPDATE SET count = count + 1, total = total + excluded.total;
-END;
-
 -- Attempts that succeeded since a tick last told notify.command, or had nobody to tell. Each round empties it.
 CREATE TABLE news (
     attempt       TEXT NOT NULL PRIMARY KEY
@@ -242,7 +200,7 @@ CREATE TABLE sample (
     PRIMARY KEY (at, queue)
 ) STRICT, WITHOUT ROWID;
 
--- One row about the site itself.
+-- One row about the site itself. The figures of the cache are those that the last full round of a tick has seen.
 CREATE TABLE meta (
     one           INTEGER PRIMARY KEY CHECK (one = 1),
     machine_id    TEXT NOT NULL DEFAULT '',          -- whose ticks it belongs to; '' is not compared
@@ -250,6 +208,9 @@ CREATE TABLE meta (
     tick_at       INTEGER,                           -- the last round of a tick
     tick_boottime INTEGER,                           -- the same moment since boot, in milliseconds
     tick_boot_id  TEXT,                              -- which boot that was
+    history_size  INTEGER NOT NULL DEFAULT 0,        -- the sum of attempt.log_size and attempt.row_size
+    cache_files   INTEGER,
+    cache_size    INTEGER,
 
     CHECK ((tick_at IS NULL) = (tick_boottime IS NULL) AND (tick_at IS NULL) = (tick_boot_id IS NULL))
 ) STRICT;

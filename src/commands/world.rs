@@ -1,12 +1,14 @@
 //! What every command begins with: the configuration and the places that it names.
 
+use std::path::Path;
+
 use crate::{
     cache::Cache,
     cli::Global,
     config::{self, Config},
     exit::{Exit, Failure},
     site::Site,
-    store::{Store, StoreError},
+    store::{self, Store, StoreError},
 };
 
 /// The configuration, read once, and the state directory that it names; nothing there has been looked at yet.
@@ -31,13 +33,25 @@ impl World {
         Store::open_readonly(&self.config.database).or_else(|_| self.open_store())
     }
 
-    /// The database, which only `check --create` makes. On a disk that is so full that it cannot even be opened, the
-    /// reserve is given up.
+    /// The database, which only `check --create` makes.
     pub fn open_store(&self) -> Result<Store, Failure> {
-        let opened = match Store::open(&self.config.database) {
-            Err(StoreError::DiskFull) if self.site.give_up_reserve().unwrap_or(false) => {
-                Store::open(&self.config.database)
-            }
+        self.opened(Store::open)
+    }
+
+    /// The same for a request, which runs as the web user.
+    pub fn open_store_for_request(&self) -> Result<Store, Failure> {
+        self.opened(Store::open_unverified)
+    }
+
+    /// The same for a tick, which upgrades a database of an earlier version.
+    pub fn open_store_for_tick(&self) -> Result<Store, Failure> {
+        self.opened(Store::open_and_upgrade)
+    }
+
+    /// On a disk that is so full that the database cannot even be opened, the reserve is given up.
+    fn opened(&self, open: impl Fn(&Path) -> store::Result<Store>) -> Result<Store, Failure> {
+        let opened = match open(&self.config.database) {
+            Err(StoreError::DiskFull) if self.site.give_up_reserve().unwrap_or(false) => open(&self.config.database),
             opened => opened,
         };
         opened.map_err(|error| Failure::from(anyhow::Error::from(error)))

@@ -163,7 +163,7 @@ impl<'a> Visit<'a> {
         ask.vet(&self.world.config)?.map_err(Stop::Refused)?;
         let name = client::named(self.reply.variables, &self.world.config.http.client);
         let Some(name) = name.filter(|_| !ask.no_enqueue) else { return Ok(ask) };
-        let key = self.world.open_store()?.view().client_key().map_err(anyhow::Error::from)?;
+        let key = self.world.open_store_for_request()?.view().client_key().map_err(anyhow::Error::from)?;
         Ok(Ask { client: Some(client::hashed(&key, name)), ..ask })
     }
 

@@ -34,7 +34,12 @@ impl Tx<'_> {
         now: Stamp,
         counts_from: Stamp,
     ) -> Result<Option<Claim>> {
-        let Some(job) = self.one(CLAIM, params![job.id, attempt, now], rows::job)? else { return Ok(None) };
+        let mut claimed_row = None;
+        self.counting(job.id, || {
+            claimed_row = self.one(CLAIM, params![job.id, attempt, now], rows::job)?;
+            Ok(claimed_row.is_some())
+        })?;
+        let Some(job) = claimed_row else { return Ok(None) };
         self.change(
             BEGIN_ATTEMPT,
             params![

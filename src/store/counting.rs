@@ -1,4 +1,4 @@
-//! Counts: kept by triggers where rows may be many, counted from rows where they are few.
+//! Reading counts: kept ones where rows may be many, counted from the rows where they are few.
 
 use rusqlite::params;
 

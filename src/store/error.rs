@@ -11,6 +11,8 @@ pub enum StoreError {
     Missing,
     /// A file that is not a database, or a database of another program.
     Foreign,
+    /// It holds this object, which is not ours, or lacks it.
+    Altered(String),
     /// Its schema has this version, which only a newer Pressroom knows.
     Newer(i64),
     /// Its schema has this earlier version, and whoever looks must not change it.
@@ -30,13 +32,18 @@ impl fmt::Display for StoreError {
             Self::Foreign => f.write_str(
                 "the database file is not a database of pressroom; move it away or set `database` to another path",
             ),
+            Self::Altered(object) => write!(
+                f,
+                "the database's schema is not pressroom's: {object} was added, changed or removed by somebody else; undo \
+                 that, or move the database away and run `pressroom check --create`"
+            ),
             Self::Newer(version) => write!(
                 f,
                 "the database has schema version {version}, which this pressroom does not know; install the newer pressroom"
             ),
             Self::Older(version) => write!(
                 f,
-                "the database has schema version {version}, of an earlier pressroom; the next tick or request upgrades it"
+                "the database has schema version {version}, of an earlier pressroom; the next tick upgrades it"
             ),
             Self::Busy => f.write_str("the database is busy: another process has held its write lock for too long"),
             Self::DiskFull => f.write_str("the disk of the database is full; free some space"),

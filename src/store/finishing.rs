@@ -3,7 +3,7 @@
 //!
 //! A noted run reaches through to the source: that, too, must then have been begun at the note's moment or later.
 
-use rusqlite::{named_params, params};
+use rusqlite::{Params, named_params, params};
 
 use super::{
     Result, Tx, View,
@@ -16,10 +16,14 @@ use crate::model::{
     status::Outcome,
 };
 
-const FORGET: &str = "DELETE FROM job WHERE id = ? AND attempt = ? AND status = 1";
+const FORGET: &str = "
+    DELETE FROM job WHERE id = ? AND attempt = ? AND status = 1
+    RETURNING filename, queue, client, status, waits";
 
 /// The admin's wish came while the attempt ended by itself.
-const FORGET_CANCELLED: &str = "DELETE FROM job WHERE id = ? AND attempt = ? AND status = 1 AND cancel = 1";
+const FORGET_CANCELLED: &str = "
+    DELETE FROM job WHERE id = ? AND attempt = ? AND status = 1 AND cancel = 1
+    RETURNING filename, queue, client, status, waits";
 
 /// As if it were new. Its client has it pending already, so it does not count itself.
 const REQUEUE_NOTED: &str = "
@@ -69,7 +73,8 @@ const CLOSE: &str = "
        SET ended = :ended, result = :result, duration = :duration, exit_code = :exit_code, signal = :signal,
            peak_memory = :peak_memory, cpu_used = :cpu_used, output_size = :output_size, log_tail = :log_tail,
            message = :message, detail = :detail
-     WHERE id = :id AND ended IS NULL";
+     WHERE id = :id AND ended IS NULL
+    RETURNING exporter, number, started - submitted AS waited";
 
 const ADD_NEWS: &str = "INSERT OR IGNORE INTO news (attempt) VALUES (?)";
 
@@ -95,13 +100,14 @@ impl Tx<'_> {
     /// is not started before that note's moment.
     pub fn finish_retry(&self, claim: &Claim, record: &Record, retry: &Retry<'_>) -> Result<bool> {
         let done = self.forget_cancelled(claim)?
-            || self.change(
+            || self.counted(
+                claim,
                 RETRY,
                 named_params! {
                     ":id": claim.job, ":attempt": claim.attempt, ":now": record.ended, ":result": record.outcome,
                     ":run_after": retry.run_after, ":limits": retry.limits, ":queue": retry.queue,
                 },
-            )? == 1;
+            )?;
         self.close(done, claim, record)
     }
 
@@ -109,20 +115,21 @@ impl Tx<'_> {
     pub fn finish_failed(&self, claim: &Claim, record: &Record, now: Stamp) -> Result<bool> {
         let done = self.forget_cancelled(claim)?
             || self.requeue_noted(claim, now)?
-            || self.change(
+            || self.counted(
+                claim,
                 FAIL,
                 named_params! {
                     ":id": claim.job, ":attempt": claim.attempt, ":now": now, ":status": record.outcome.failed_status(),
                     ":result": record.outcome, ":message": record.message,
                 },
-            )? == 1;
+            )?;
         self.close(done, claim, record)
     }
 
     /// A shutdown cut it short: back into the queue. The attempt is not counted, unless it is the fourth shutdown in a row.
     pub fn finish_returned(&self, claim: &Claim, record: &Record) -> Result<bool> {
         let done = self.forget_cancelled(claim)?
-            || self.change(RETURN, params![claim.job, claim.attempt, record.ended, record.outcome])? == 1;
+            || self.counted(claim, RETURN, params![claim.job, claim.attempt, record.ended, record.outcome])?;
         self.close(done, claim, record)
     }
 
@@ -133,22 +140,27 @@ impl Tx<'_> {
     }
 
     fn forget(&self, claim: &Claim) -> Result<bool> {
-        Ok(self.change(FORGET, params![claim.job, claim.attempt])? == 1)
+        self.delete_counted(FORGET, params![claim.job, claim.attempt])
     }
 
     fn forget_cancelled(&self, claim: &Claim) -> Result<bool> {
-        Ok(self.change(FORGET_CANCELLED, params![claim.job, claim.attempt])? == 1)
+        self.delete_counted(FORGET_CANCELLED, params![claim.job, claim.attempt])
     }
 
     fn requeue_noted(&self, claim: &Claim, now: Stamp) -> Result<bool> {
         let whose = named_params! { ":id": claim.job, ":attempt": claim.attempt, ":now": now };
-        Ok(self.change(REQUEUE_NOTED, whose)? == 1)
+        self.counted(claim, REQUEUE_NOTED, whose)
+    }
+
+    /// Ends the attempt by a statement that leaves its job's row.
+    fn counted(&self, claim: &Claim, sql: &str, params: impl Params) -> Result<bool> {
+        self.counting(claim.job, || Ok(self.change(sql, params)? == 1))
     }
 
     /// Writes the end into the history, if it was ours to write.
     fn close(&self, done: bool, claim: &Claim, record: &Record) -> Result<bool> {
         if done {
-            self.change(
+            let closed = self.one(
                 CLOSE,
                 named_params! {
                     ":id": claim.attempt, ":ended": record.ended, ":result": record.outcome,
@@ -157,7 +169,11 @@ impl Tx<'_> {
                     ":output_size": record.output_size.map(Count), ":log_tail": record.log_tail,
                     ":message": record.message, ":detail": record.detail,
                 },
+                |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)),
             )?;
+            if let Some((exporter, number, waited)) = closed {
+                self.tally(&exporter, number, waited, record)?;
+            }
         }
         if done && record.outcome == Outcome::Ok {
             self.change(ADD_NEWS, params![claim.attempt])?;

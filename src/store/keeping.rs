@@ -30,7 +30,8 @@ pub(super) const OLD_FAILURES: &str = "
 pub(super) const UNREPORTED: &str = "
     SELECT * FROM job WHERE status >= 2 AND reported = 0 ORDER BY id LIMIT ?";
 
-const DELETE: &str = "DELETE FROM job WHERE id = ? AND status = ?";
+const DELETE: &str = "
+    DELETE FROM job WHERE id = ? AND status = ? RETURNING filename, queue, client, status, waits";
 
 const SET_REPORTED: &str = "UPDATE job SET reported = 1 WHERE id = ? AND status >= 2";
 
@@ -96,7 +97,7 @@ impl View<'_> {
 impl Tx<'_> {
     /// Forgets a job that still has this status. `false`: it has not.
     pub fn delete(&self, id: i64, status: Status) -> Result<bool> {
-        Ok(self.change(DELETE, params![id, status])? == 1)
+        self.delete_counted(DELETE, params![id, status])
     }
 
     pub fn set_reported(&self, ids: &[i64]) -> Result<()> {

@@ -10,12 +10,12 @@ use std::{
 
 use anyhow::anyhow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
-use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig, hooks::Wal, params};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig, hooks::Wal, limits::Limit, params};
 
 use super::{
-    Result, Store, StoreError, busy,
-    migrating::{STEPS, VERSION, migrate, version},
-    upkeep,
+    Result, Store, StoreError, Tx, View, busy,
+    migrating::{VERSION, upgrade, version},
+    schema, upkeep,
 };
 
 /// The tables, as they stand.
@@ -31,6 +31,14 @@ const SETTINGS: &str = "
     PRAGMA cache_size = -512;
     PRAGMA temp_store = MEMORY";
 
+/// Deleted rows give their pages back; a full round of tick passes them on to the file system. Only before there are
+/// tables does this cost nothing.
+const INCREMENTAL: i64 = 2;
+
+/// Bytes of the longest value that is read or written. The longest of ours, parameters, have some kilobytes: a row of
+/// gigabytes must not fill our memory.
+const LONGEST_VALUE: i32 = 4 << 20;
+
 const ADOPT: &str = "UPDATE meta SET machine_id = ?";
 
 /// What a path in a `file:` URI may hold as it is.
@@ -38,11 +46,13 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_'
 
 impl Store {
     /// Fills the database at `path` with the schema, or takes over one that is ours already; the machine's id is
-    /// written into it either way. An empty file made beforehand keeps its owner and mode.
+    /// written into it either way, and what is counted is counted anew. An empty file made beforehand keeps its owner and mode.
     pub fn create(path: &Path, machine_id: &str) -> Result<()> {
         let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-        if let Found::Older(_) = recognise(&conn)? {
-            migrate(&mut conn, STEPS)?;
+        match recognise(&conn)? {
+            Found::Older(_) => renew(&mut conn)?,
+            Found::Empty => conn.pragma_update(None, "auto_vacuum", INCREMENTAL)?,
+            Found::Ours => schema::expect(&conn, VERSION)?,
         }
         conn.pragma_update(None, "journal_mode", "wal")?;
         let transaction = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -51,6 +61,7 @@ impl Store {
             transaction.execute_batch(SCHEMA)?;
         }
         transaction.execute(ADOPT, params![machine_id])?;
+        Tx { view: View { conn: &transaction } }.recount_all()?;
         transaction.commit()?;
         if is_new {
             // A new database is whole in its own file, should somebody copy or clean only that.
@@ -59,15 +70,37 @@ impl Store {
         Ok(())
     }
 
-    /// Opens a database of ours for reading and writing; one of an earlier version becomes one of this version. Never
-    /// creates one.
+    /// Opens a database of ours for reading and writing. Never creates one, and never changes one of an earlier version.
+    ///
+    /// For the web user, who could write into the file whatever it holds: that its tables are ours is not verified.
+    pub fn open_unverified(path: &Path) -> Result<Self> {
+        Self::connected(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    fn connected(path: &Path, flags: OpenFlags) -> Result<Self> {
+        let conn = connect(path, flags)?;
+        ours(&conn)?;
+        Ok(Self { conn })
+    }
+
+    /// The same, and its schema is ours to the letter.
     pub fn open(path: &Path) -> Result<Self> {
-        let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        Self::connected(&without_links(path)?, REAL_FILE)?.verified()
+    }
+
+    /// The same for tick: a database of an earlier version becomes one of this version.
+    pub fn open_and_upgrade(path: &Path) -> Result<Self> {
+        let mut conn = connect(&without_links(path)?, REAL_FILE)?;
         match ours(&conn) {
-            Err(StoreError::Older(_)) => migrate(&mut conn, STEPS)?,
+            Err(StoreError::Older(_)) => renew(&mut conn)?,
             found => found?,
         }
-        Ok(Self { conn })
+        Self { conn }.verified()
+    }
+
+    fn verified(self) -> Result<Self> {
+        schema::expect(&self.conn, VERSION)?;
+        Ok(self)
     }
 
     /// Opens it so that not a byte of it, or beside it, changes.
@@ -79,12 +112,16 @@ impl Store {
         } else {
             "mode=ro&immutable=1"
         };
-        let uri = format!("file:{}?{how}", percent_encode(path.as_os_str().as_bytes(), PLAIN));
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let real = without_links(path)?;
+        let uri = format!("file:{}?{how}", percent_encode(real.as_os_str().as_bytes(), PLAIN));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let mut conn = Connection::open_with_flags(uri, flags).map_err(|error| explain(path, error))?;
         prepare(&mut conn)?;
         ours(&conn)?;
-        Ok(Self { conn })
+        Self { conn }.verified()
     }
 
     /// Commits from now on survive a crash of the program, but perhaps not of the machine: good for progress notes.
@@ -95,6 +132,20 @@ impl Store {
     /// Takes [`Store::relax`] back: commits from now on survive a power cut.
     pub fn strict(&self) -> Result<()> {
         Ok(self.conn.pragma_update(None, "synchronous", "FULL")?)
+    }
+}
+
+/// For whoever trusts the directory of the database less than itself: the name must not be a link.
+const REAL_FILE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+
+/// The same file by a path without links, up to its own name. SQLite's check knows no difference between links of the
+/// admin's above the directory and one in the file's place.
+fn without_links(path: &Path) -> Result<PathBuf> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path.to_owned()) };
+    match dir.canonicalize() {
+        Ok(dir) => Ok(dir.join(name)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StoreError::Missing),
+        Err(error) => Err(StoreError::Other(anyhow!("cannot open {}: {error}", path.display()))),
     }
 }
 
@@ -118,7 +169,33 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
 fn prepare(conn: &mut Connection) -> Result<()> {
     conn.set_prepared_statement_cache_capacity(64);
     conn.busy_handler(Some(busy::wait))?;
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)?;
+    for (setting, on) in GUARDS {
+        conn.set_db_config(setting, on)?;
+    }
+    conn.pragma_update(None, "cell_size_check", true)?;
+    Ok(())
+}
+
+/// Nothing that is stored in the database is ever executed, and nothing that we execute can damage it.
+const GUARDS: [(DbConfig, bool); 7] = [
+    (DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
+    (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+    (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+    (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+    (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+    (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+    (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+];
+
+/// From an earlier version to this one.
+fn renew(conn: &mut Connection) -> Result<()> {
+    schema::expect(conn, version(conn)?)?;
+    upgrade(conn)?;
+    // Only a rebuilt file can give space back later. Failing in this, for want of space, costs nothing but that.
+    if conn.pragma_update(None, "auto_vacuum", INCREMENTAL).and_then(|()| conn.execute_batch("VACUUM")).is_err() {
+        tracing::warn!("the database could not be rebuilt, so it will not shrink");
+    }
     Ok(())
 }
 
@@ -157,6 +234,10 @@ fn explain(path: &Path, error: rusqlite::Error) -> StoreError {
     match OpenOptions::new().read(true).write(true).open(path) {
         Err(reason) if reason.kind() == io::ErrorKind::NotFound => StoreError::Missing,
         Err(reason) => StoreError::Other(anyhow!("cannot open {}: {reason}", path.display())),
+        Ok(_) if path.is_symlink() => StoreError::Other(anyhow!(
+            "{} is a symbolic link; put the database itself there, or set `database` to where it is",
+            path.display()
+        )),
         Ok(_) => StoreError::Other(anyhow!("cannot open {}: {error}", path.display())),
     }
 }

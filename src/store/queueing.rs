@@ -1,9 +1,11 @@
 //! Into the queue, and what happens to a job while it is there.
 
+use std::collections::BTreeMap;
+
 use anyhow::anyhow;
 use rusqlite::{named_params, params};
 
-use super::{Result, StoreError, Tx, View, rows};
+use super::{Result, StoreError, Tx, View, counts::Counted, rows};
 use crate::model::{clock::Stamp, job::Job, status::Outcome};
 
 pub(super) const INSERT: &str = "
@@ -53,7 +55,8 @@ const TOUCH_ASKED: &str = "UPDATE job SET last_asked = max(last_asked, ?2) WHERE
 
 pub(super) const WAKE: &str = "
     UPDATE job SET waits = 0
-     WHERE id IN (SELECT id FROM job WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after LIMIT 1000)";
+     WHERE id IN (SELECT id FROM job WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after LIMIT 1000)
+    RETURNING queue";
 
 const WAIT_FOR_SOURCE: &str = "UPDATE job SET waits = 2 WHERE id = ? AND status = 0 AND source IS NOT NULL";
 
@@ -61,7 +64,9 @@ const WAIT_FOR_SOURCE: &str = "UPDATE job SET waits = 2 WHERE id = ? AND status 
 /// the jobs; one that waits for its time goes on doing so.
 pub(super) const SOURCE_READY: &str = "
     UPDATE job SET waits = run_after > ?2, queued_since = max(run_after, ?2)
-     WHERE source = ?1 AND status = 0 AND waits > 0";
+     WHERE id = ?1";
+
+pub(super) const WAITING: &str = "SELECT id FROM job WHERE source = ? AND status = 0 AND waits > 0";
 
 const FAIL_QUEUED: &str = "
     UPDATE job SET status = ?2, result = ?3, message = ?4, failed = ?5, waits = 0, reported = 0
@@ -107,13 +112,21 @@ impl Tx<'_> {
     /// step of priority, or as one job that the client has pending in this queue already.
     pub fn insert(&self, new: &NewJob) -> Result<Job> {
         let job = self.one(INSERT, wish!(new), rows::job)?;
-        job.ok_or_else(|| StoreError::Other(anyhow!("queueing {} left no row", new.filename)))
+        let job = job.ok_or_else(|| StoreError::Other(anyhow!("queueing {} left no row", new.filename)))?;
+        let is_delayed = !new.waits_for_source && new.run_after > new.now;
+        self.entered(&Counted::queued(&new.queue, new.client.as_deref(), is_delayed))?;
+        Ok(job)
     }
 
     /// Queues a failed job again, as if it were new: fresh stamps, attempts 0, plain limits; its id stays.
     /// `None`: it is not failed (any more).
     pub fn requeue(&self, job: &Job, new: &NewJob) -> Result<Option<Job>> {
-        self.one(REQUEUE, wish!(new, ":id": job.id), rows::job)
+        let mut requeued = None;
+        self.counting(job.id, || {
+            requeued = self.one(REQUEUE, wish!(new, ":id": job.id), rows::job)?;
+            Ok(requeued.is_some())
+        })?;
+        Ok(requeued)
     }
 
     /// Notes that one more run must follow the one that is going on, and not before `at`; of several the latest.
@@ -126,18 +139,18 @@ impl Tx<'_> {
     /// moment than it has changes nothing.
     /// `false`: it is not queued (any more).
     pub fn delay(&self, job: &Job, run_after: Stamp, now: Stamp) -> Result<bool> {
-        Ok(self.change(DELAY, params![job.id, run_after, now])? == 1)
+        self.counting(job.id, || Ok(self.change(DELAY, params![job.id, run_after, now])? == 1))
     }
 
     /// A queued job that was never tried may be started earlier than was wished at first.
     /// `false`: it is not queued (any more), or was to start by then anyway.
     pub fn hasten(&self, job: &Job, run_after: Stamp, now: Stamp) -> Result<bool> {
-        Ok(self.change(HASTEN, params![job.id, run_after, now])? == 1)
+        self.counting(job.id, || Ok(self.change(HASTEN, params![job.id, run_after, now])? == 1))
     }
 
     /// A queued job goes on in another queue, with the rank that it has.
     pub fn move_to(&self, job: &Job, queue: &str) -> Result<bool> {
-        Ok(self.change(MOVE, params![queue, job.id])? == 1)
+        self.counting(job.id, || Ok(self.change(MOVE, params![queue, job.id])? == 1))
     }
 
     /// Somebody has asked about the job.
@@ -147,23 +160,30 @@ impl Tx<'_> {
 
     /// Makes jobs ready whose time has come, at most 1000 in one go; says how many.
     pub fn wake(&self, now: Stamp) -> Result<usize> {
-        self.change(WAKE, params![now])
+        let queues = self.all(WAKE, params![now], |row| row.get::<_, String>(0))?;
+        let mut woken = BTreeMap::new();
+        queues.iter().for_each(|queue| *woken.entry(queue).or_insert(0) -= 1);
+        woken.into_iter().try_for_each(|(queue, by)| self.shift_delayed(queue, by))?;
+        Ok(queues.len())
     }
 
     /// A queued job has to wait for its source.
     pub fn wait_for_source(&self, job: &Job) -> Result<bool> {
-        Ok(self.change(WAIT_FOR_SOURCE, params![job.id])? == 1)
+        self.counting(job.id, || Ok(self.change(WAIT_FOR_SOURCE, params![job.id])? == 1))
     }
 
     /// The jobs that wait for this source wait no longer; says how many.
     pub fn source_ready(&self, source: &str, now: Stamp) -> Result<usize> {
-        self.change(SOURCE_READY, params![source, now])
+        let waiting = self.all(WAITING, params![source], |row| row.get::<_, i64>(0))?;
+        let ready = |id: &i64| self.counting(*id, || Ok(self.change(SOURCE_READY, params![id, now])? == 1)).map(drop);
+        waiting.iter().try_for_each(ready)?;
+        Ok(waiting.len())
     }
 
     /// A queued job fails without an attempt of its own, as its source has. `false`: it is not queued (any more).
     pub fn fail_queued(&self, job: &Job, outcome: Outcome, message: Option<&str>, now: Stamp) -> Result<bool> {
-        let changed = self.change(FAIL_QUEUED, params![job.id, outcome.failed_status(), outcome, message, now])?;
-        Ok(changed == 1)
+        let failed = params![job.id, outcome.failed_status(), outcome, message, now];
+        self.counting(job.id, || Ok(self.change(FAIL_QUEUED, failed)? == 1))
     }
 }
 

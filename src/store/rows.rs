@@ -113,6 +113,13 @@ pub(super) struct Millis(pub(super) Duration);
 /// A number that is never negative.
 pub(super) struct Count(pub(super) u64);
 
+impl Millis {
+    /// As the database has it.
+    pub(super) fn whole(&self) -> i64 {
+        millis(self.0)
+    }
+}
+
 impl ToSql for Millis {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(millis(self.0).into())

@@ -28,7 +28,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// The bounds of the classes, as the triggers of the schema have them.
+    /// The bounds of the classes.
     pub const BOUNDS_MS: [u64; 14] = [
         100, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 10_800_000,
     ];
@@ -48,18 +48,5 @@ impl View<'_> {
                 total_ms: count(5)?,
             })
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::opening::SCHEMA;
-
-    #[test]
-    fn the_schema_counts_in_the_same_classes() {
-        let bounds: Vec<_> = Tally::BOUNDS_MS.iter().map(|bound| format!("({bound})")).collect();
-        let words: String = SCHEMA.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(words.matches(&format!("(VALUES {})", bounds.join(", "))).count(), 2);
     }
 }

@@ -10,6 +10,8 @@ use crate::{
     store::Store,
 };
 
+const RECOUNT: &str = "run `pressroom check --create`, which counts anew";
+
 /// Without a tick for so long, cron is asked about.
 const SILENCE: Duration = Duration::from_mins(3);
 
@@ -27,6 +29,10 @@ fn look(world: &World, store: &Store, found: &mut Found) {
             let file = world.config.database.display();
             format!("{file} is damaged ({line}); stop cron, move the file away and run `pressroom check --create`")
         })),
+        Err(error) => found.problems.push(error.to_string()),
+    }
+    match store.view().miscounts() {
+        Ok(wrong) => found.problems.extend(wrong.into_iter().map(|sentence| format!("{sentence}; {RECOUNT}"))),
         Err(error) => found.problems.push(error.to_string()),
     }
     found.problems.extend(store.expect_machine(&machine_id()).err().map(|error| error.to_string()));

@@ -44,13 +44,14 @@ fn try_later(failure: Failure) -> Result<Answer, Failure> {
     let reason = match cause {
         Some(StoreError::Busy) => "the database is busy",
         Some(StoreError::DiskFull) => "the disk is full",
+        Some(StoreError::Older(_)) => "the queue is waiting to be upgraded",
         _ => return Err(failure),
     };
     Ok(Answer { retry_after: Some(30), ..Answer::because(State::Unavailable, reason) })
 }
 
 fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> {
-    let mut store = world.open_store()?;
+    let mut store = world.open_store_for_request()?;
     if let Some(answer) = settled(world, &store.view(), ask, now)? {
         if answer.state == State::Queued {
             patience::note_asked(&mut store, ask, now);

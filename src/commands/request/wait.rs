@@ -51,7 +51,7 @@ pub fn until_settled(world: &World, ask: &Ask, first: Answer, limit: Duration) -
 
 /// A task leaves no file: that the run which this request waited for has succeeded is told by its attempt.
 fn has_succeeded(world: &World, ask: &Ask) -> Result<bool, Failure> {
-    let last = world.open_store()?.view().latest_ok(&ask.filename).map_err(anyhow::Error::from)?;
+    let last = world.open_store_for_request()?.view().latest_ok(&ask.filename).map_err(anyhow::Error::from)?;
     let Some(last) = last else { return Ok(false) };
     let ended = last.record.as_ref().is_some_and(|record| record.ended >= ask.asked);
     // Whoever only looks has waited for a run that began before.

@@ -72,7 +72,7 @@ fn once(world: &World, signals: signals::Stop) -> Result<Vec<Child>, Failure> {
 }
 
 fn open_store(world: &World) -> Result<Store, Failure> {
-    let store = world.open_store()?;
+    let store = world.open_store_for_tick()?;
     store.expect_machine(&machine_id()).map_err(|error| Failure::new(Exit::Config, error))?;
     Ok(store)
 }

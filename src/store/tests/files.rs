@@ -91,14 +91,14 @@ fn another_programs_database_is_foreign_and_left_as_it_is() {
 #[test]
 fn a_newer_database_is_refused_by_its_version() {
     let base = Base::new();
-    base.store.conn.pragma_update(None, "user_version", 2).unwrap();
+    base.store.conn.pragma_update(None, "user_version", 3).unwrap();
     for refused in [Store::open(&base.path()).err(), Store::open_readonly(&base.path()).err()] {
-        assert!(matches!(refused, Some(StoreError::Newer(2))));
+        assert!(matches!(refused, Some(StoreError::Newer(3))));
     }
     let refused = Store::create(&base.path(), "").unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the database has schema version 2, which this pressroom does not know; install the newer pressroom"
+        "the database has schema version 3, which this pressroom does not know; install the newer pressroom"
     );
 }
 
@@ -240,4 +240,75 @@ fn a_connection_that_writes_has_the_settings_that_keep_promises() {
     assert_eq!(pragma("synchronous"), 2);
     let mode: String = store.conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
+}
+
+/// Code that somebody has stored in the database, and the part of the refusal that names it.
+const FOREIGN: [(&str, &str); 5] = [
+    (
+        "CREATE TRIGGER mine BEFORE UPDATE OF status ON job BEGIN UPDATE job SET filename = 'pdf/a.pdf'; END",
+        "trigger mine",
+    ),
+    ("CREATE VIEW mine AS SELECT 1", "view mine"),
+    ("CREATE TABLE mine (a)", "table mine"),
+    ("CREATE INDEX mine ON job (message)", "index mine"),
+    ("DROP INDEX job_wake", "index job_wake"),
+];
+
+#[test]
+fn a_schema_that_is_not_ours_to_the_letter_is_refused_by_the_name_of_what_differs() {
+    for (sql, object) in FOREIGN {
+        let base = Base::new();
+        Connection::open(base.path()).unwrap().execute_batch(sql).unwrap();
+        let (open, look) = (Store::open(&base.path()).err(), Store::open_readonly(&base.path()).err());
+        for refused in [open, look, Store::open_and_upgrade(&base.path()).err(), Store::create(&base.path(), "").err()]
+        {
+            let sentence = refused.expect(sql).to_string();
+            assert!(sentence.contains(object), "{sentence}");
+        }
+    }
+}
+
+/// It may have been stored after the look at the schema.
+#[test]
+fn nothing_that_is_stored_in_the_database_is_ever_run() {
+    let mut base = Base::new();
+    base.queued("Emma");
+    for (sql, _) in &FOREIGN[..2] {
+        Connection::open(base.path()).unwrap().execute_batch(sql).unwrap();
+    }
+    base.started("Nana");
+    assert_eq!(base.job("Emma").filename, file("Emma"));
+    assert!(base.store.conn.prepare("SELECT * FROM mine").is_err(), "a view");
+}
+
+#[test]
+fn a_link_in_the_place_of_the_database_is_not_followed() {
+    let base = Base::new();
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("pressroom.db");
+    std::os::unix::fs::symlink(base.path(), &path).unwrap();
+    for refused in [Store::open(&path).err(), Store::open_and_upgrade(&path).err()] {
+        assert!(refused.unwrap().to_string().contains("symbolic link"));
+    }
+    assert!(Store::open_readonly(&path).is_err());
+    // A link above it is the admin's.
+    let above = TempDir::new().unwrap();
+    std::os::unix::fs::symlink(base.dir.path(), above.path().join("queue")).unwrap();
+    assert!(Store::open(&above.path().join("queue/pressroom.db")).is_ok());
+}
+
+#[test]
+fn a_value_of_megabytes_is_not_read() {
+    let base = Base::new();
+    let sql = "INSERT INTO schedule (name, last, next) VALUES (printf('%.*c', 9000000, 'x'), 1, 1)";
+    Connection::open(base.path()).unwrap().execute_batch(sql).unwrap();
+    let read = base.store.view().all("SELECT name FROM schedule", [], |row| row.get::<_, String>(0));
+    assert!(read.is_err());
+}
+
+#[test]
+fn the_file_of_a_new_database_can_shrink() {
+    let base = Base::new();
+    let mode: i64 = base.store.conn.pragma_query_value(None, "auto_vacuum", |row| row.get(0)).unwrap();
+    assert_eq!(mode, 2, "incremental");
 }

@@ -24,8 +24,9 @@ const FILL: &str = "
       FROM n";
 
 fn full() -> Base {
-    let base = Base::new();
+    let mut base = Base::new();
     base.store.conn.execute(FILL, (ROWS, NOON)).unwrap();
+    base.tx(|tx| tx.recount_all());
     base
 }
 

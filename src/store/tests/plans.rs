@@ -33,7 +33,7 @@ fn every_hot_statement_uses_its_index() {
         (queueing::WAKE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
         (queueing::INSERT, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
         (queueing::REQUEUE, "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"),
-        (queueing::SOURCE_READY, "SEARCH job USING INDEX job_source (source=?)"),
+        (queueing::WAITING, "SEARCH job USING INDEX job_source (source=?)"),
         (claiming::CLAIM, "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"),
         (counting::CLIENT_PENDING, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
         (counting::RUNNING_BY_QUEUE, "USING COVERING INDEX job_started"),
