@@ -1,4 +1,13 @@
-//! Every change of state is one `tracing` event; by default none is shown, so that cron mails only what matters.
+//! What goes to stderr: diagnostics, which are always shown, and `tracing` events, one for every change of state, of
+//! which by default none is shown, so that cron mails only what matters.
+//!
+//! Stderr may be a closed pipe or a file on a full disk. What cannot be written there is dropped: no answer and no round
+//! depends on it.
+
+use std::{
+    fmt::{Display, Write as _},
+    io::Write as _,
+};
 
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -7,7 +16,8 @@ use crate::cli::{Global, LogFormat};
 /// Shows events on stderr as `-v`, `-vv` or `PRESSROOM_LOG` ask for.
 pub fn start(global: &Global) {
     let Some(filter) = filter(global.verbose) else { return };
-    let log = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // Its own complaint about a stderr that cannot be written would be a panic.
+    let log = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).log_internal_errors(false);
     match global.log_format {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().init(),
@@ -23,4 +33,38 @@ fn filter(verbose: u8) -> Option<EnvFilter> {
         _ => "trace",
     };
     Some(EnvFilter::new(level))
+}
+
+/// Writes a diagnostic. Each of its lines is one write(2), so that neither a kill nor another process leaves half a line;
+/// controls in it are shown as escapes.
+pub fn diagnostic(text: impl Display) {
+    for line in text.to_string().trim_end().split('\n') {
+        let _ = std::io::stderr().write_all(format!("pressroom: {}\n", escaped(line)).as_bytes());
+    }
+}
+
+/// The same for text of which only one line may be made, whatever it contains.
+pub fn diagnostic_line(text: impl Display) {
+    diagnostic(text.to_string().trim_end().replace('\n', "; "));
+}
+
+fn escaped(line: &str) -> String {
+    let mut safe = String::with_capacity(line.len());
+    for c in line.chars() {
+        match c {
+            c if c.is_control() && c != '\t' => write!(safe, "{}", c.escape_default()).unwrap_or_default(),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn a_line_stays_a_line() {
+        assert_eq!(escaped("a\tb\r\u{1b}[31m"), "a\tb\\r\\u{1b}[31m");
+    }
 }

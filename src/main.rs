@@ -26,9 +26,9 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| match info.payload_as_str() {
         // A full disk or a closed pipe behind stdout is nobody's fault here.
         Some(text) if text.starts_with("failed printing to stdout") => {
-            eprintln!("pressroom: cannot write the answer: {text}");
+            logging::diagnostic_line(format!("cannot write the answer: {text}"));
         }
-        _ => eprintln!("pressroom: this is a fault in pressroom: {info}"),
+        _ => logging::diagnostic_line(format!("this is a fault in pressroom: {info}")),
     }));
     let Ok(result) = std::panic::catch_unwind(start) else {
         return Exit::Io.into();
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     if let Some(error) = error {
-        eprintln!("pressroom: {error:#}");
+        logging::diagnostic(format!("{error:#}"));
     }
     exit.into()
 }

@@ -32,6 +32,7 @@ python3                                                   python3
 ps                                                        procps
 setpriv                                                   util-linux
 setfacl                                                   acl
+strace                                                    strace
 debootstrap                                               debootstrap
 curl                                                      curl
 wget                                                      wget

@@ -81,6 +81,7 @@ mod timeouts;
 mod together;
 mod torture;
 mod trial;
+mod unheard;
 mod units;
 mod upgrade;
 mod users;

@@ -11,6 +11,7 @@ use crate::{
     commands::{words, world::World},
     config,
     exit::{Exit, Failure},
+    logging,
     site::{Site, machine_id},
     store::Store,
 };
@@ -33,7 +34,7 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     user::become_owner(&world, &mut found);
     everything(&world, &mut found);
     for problem in &found.problems {
-        eprintln!("pressroom: {problem}");
+        logging::diagnostic(problem);
     }
     for warning in &found.warnings {
         println!("warning: {warning}");

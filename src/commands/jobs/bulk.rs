@@ -7,6 +7,7 @@ use crate::{
     cli::{BulkArgs, Which},
     commands::{paper::Paper, words},
     exit::{Exit, Failure},
+    logging,
     model::status::Status,
     store::{JobOrder, JobQuery, Store, Tx, View},
 };
@@ -40,7 +41,7 @@ pub fn run(store: &mut Store, args: &BulkArgs, deed: &Deed) -> Result<(), Failur
                 Ok(line) => paper.line(line),
                 Err(sentence) => {
                     refused = true;
-                    eprintln!("pressroom: {}", crate::commands::safe::line(&sentence));
+                    logging::diagnostic_line(sentence);
                 }
             }
         }
@@ -114,8 +115,7 @@ pub fn confirm(verb: &str, number: usize, thing: &str, yes: bool) -> Result<(), 
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(usage(&format!("this would {what}; give --yes if that is meant")));
     }
-    eprint!("{what}? [y/N] ");
-    io::stderr().flush()?;
+    write!(io::stderr(), "{what}? [y/N] ")?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     match answer.trim().to_ascii_lowercase().as_str() {

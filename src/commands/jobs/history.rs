@@ -7,6 +7,7 @@ use crate::{
     cli::{Format, HistoryArgs},
     commands::{paper::Paper, words, world::World},
     exit::Failure,
+    logging,
     model::attempt::Attempt,
     store::{AttemptOrder, AttemptQuery, LOOK_BACK, View},
 };
@@ -31,9 +32,9 @@ pub fn run(world: &World, args: &HistoryArgs) -> Result<(), Failure> {
     show.finish(&mut paper);
     paper.close()?;
     if are_older {
-        eprintln!(
-            "pressroom: only the newest {LOOK_BACK} attempts were looked at; --exporter, --result, --since and --until choose others"
-        );
+        logging::diagnostic_line(format!(
+            "only the newest {LOOK_BACK} attempts were looked at; --exporter, --result, --since and --until choose others"
+        ));
     }
     Ok(())
 }

@@ -11,8 +11,9 @@ use super::{
 use crate::{
     cache::Entry,
     cli::InvalidateArgs,
-    commands::{paper::Paper, safe, words, world::World},
+    commands::{paper::Paper, words, world::World},
     exit::{Exit, Failure},
+    logging,
     model::clock::Stamp,
     store::{Store, Tx, View},
 };
@@ -48,7 +49,7 @@ fn scan(world: &World) -> Vec<Entry> {
     let mut problems = Vec::new();
     let entries = world.cache.scan(&mut problems);
     for problem in problems {
-        eprintln!("pressroom: {}", safe::line(&problem));
+        logging::diagnostic_line(problem);
     }
     entries
 }
@@ -100,9 +101,9 @@ fn with_params(view: &View, entries: Vec<Entry>, params: &[(String, String)]) ->
     }
     if unknown > 0 {
         let files = words::count(unknown, "file");
-        eprintln!(
-            "pressroom: the history of {files} is forgotten; their parameters are not known, so they are left alone"
-        );
+        logging::diagnostic_line(format!(
+            "the history of {files} is forgotten; their parameters are not known, so they are left alone"
+        ));
     }
     Ok(matching)
 }
@@ -127,7 +128,7 @@ fn all(world: &World, store: &mut Store, entries: &[Entry], paper: &mut Paper) -
                 Ok(line) => paper.line(line),
                 Err(sentence) => {
                     failed = true;
-                    eprintln!("pressroom: {}", safe::line(&sentence));
+                    logging::diagnostic_line(sentence);
                 }
             }
         }

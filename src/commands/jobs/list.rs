@@ -5,6 +5,7 @@ use crate::{
     cli::{Format, ListArgs},
     commands::{paper::Paper, words, world::World},
     exit::Failure,
+    logging,
     model::{clock::Stamp, job::Job, status::Status},
     store::{JobOrder, JobQuery, View},
 };
@@ -36,7 +37,7 @@ pub fn run(world: &World, args: &ListArgs) -> Result<(), Failure> {
     }
     paper.close()?;
     if more && args.format == Format::Text {
-        eprintln!("pressroom: there are more; give --limit 0 for all");
+        logging::diagnostic_line("there are more; give --limit 0 for all");
     }
     Ok(())
 }

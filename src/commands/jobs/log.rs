@@ -10,6 +10,7 @@ use crate::{
     cli::LogArgs,
     commands::{paper::Paper, world::World},
     exit::{Exit, Failure},
+    logging,
     model::attempt::Attempt,
     store::{Store, View},
 };
@@ -62,7 +63,7 @@ fn kept_end(attempt: &Attempt, paper: &mut Paper) -> Result<(), Failure> {
     if tail.is_empty() {
         return Err(Failure::because(Exit::Absent, format!("the log of attempt {} is not kept any more", attempt.id)));
     }
-    eprintln!("pressroom: the log itself is not kept any more; this is its end");
+    logging::diagnostic_line("the log itself is not kept any more; this is its end");
     paper.text(tail);
     paper.text(if tail.ends_with('\n') { "" } else { "\n" });
     Ok(())

@@ -24,6 +24,7 @@ use super::world::World;
 use crate::{
     cli::{Format, Global, RequestArgs},
     exit::Failure,
+    logging,
     model::answer::Answer,
 };
 
@@ -59,6 +60,6 @@ fn find_answer(global: &Global, args: &RequestArgs) -> Result<Answer, Failure> {
 fn warn(answer: &Answer, format: Format) {
     use crate::model::answer::State::Queued;
     if let (Queued, Format::Text, Some(reason)) = (answer.state, format, &answer.reason) {
-        eprintln!("pressroom: {reason}");
+        logging::diagnostic_line(reason);
     }
 }

@@ -11,6 +11,7 @@ use super::{Round, open_store, schedule, signals::Stop};
 use crate::{
     commands::world::World,
     exit::Failure,
+    logging,
     model::{
         clock::{Stamp, since_boot},
         point,
@@ -50,7 +51,10 @@ pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Vec<Child>, 
 fn listen(world: &World) -> Option<Doorbell> {
     let told = |error| {
         let bell = world.site.doorbell();
-        eprintln!("pressroom: cannot listen to {}: {error}; run `pressroom check --create`", bell.display());
+        logging::diagnostic_line(format!(
+            "cannot listen to {}: {error}; run `pressroom check --create`",
+            bell.display()
+        ));
     };
     Doorbell::open(&world.site).map_err(told).ok()
 }

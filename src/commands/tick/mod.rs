@@ -33,6 +33,7 @@ use super::world::World;
 use crate::{
     cli::{Global, TickArgs},
     exit::{Exit, Failure},
+    logging,
     model::{clock::Stamp, point},
     process::hear_children,
     site::{Site, machine_id},
@@ -149,7 +150,7 @@ impl<'a> Round<'a> {
     /// On stderr, so that cron mails it.
     fn tell(&mut self) {
         for problem in self.problems.drain(..) {
-            eprintln!("pressroom: {problem}");
+            logging::diagnostic_line(problem);
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Each newly failed job is reported once: on stderr, which cron mails, and to `notify.command`.
 
 use super::{Round, notify};
-use crate::model::{attempt::Attempt, job::Job, point, retry::PERMANENT, status::Outcome};
+use crate::{
+    logging,
+    model::{attempt::Attempt, job::Job, point, retry::PERMANENT, status::Outcome},
+};
 
 /// More failures than this in one round are only counted.
 const MOST: usize = 20;
@@ -16,10 +19,10 @@ pub fn failures(round: &mut Round) -> anyhow::Result<()> {
     let rest = told.len().saturating_sub(MOST) as u64;
     told.truncate(MOST);
     for (job, last) in &told {
-        eprintln!("pressroom: {}", sentence(job, last.as_ref()));
+        logging::diagnostic_line(sentence(job, last.as_ref()));
     }
     if rest > 0 {
-        eprintln!("pressroom: {rest} more jobs have failed");
+        logging::diagnostic_line(format!("{rest} more jobs have failed"));
     }
     point::at("report-told");
     // These and no others: a run may have recorded a failure meanwhile.
