@@ -33,6 +33,7 @@ ps                                                        procps
 setpriv                                                   util-linux
 setfacl                                                   acl
 strace                                                    strace
+mkfs.ext4                                                 e2fsprogs
 debootstrap                                               debootstrap
 curl                                                      curl
 wget                                                      wget

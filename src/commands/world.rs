@@ -7,7 +7,7 @@ use crate::{
     cli::Global,
     config::{self, Config},
     exit::{Exit, Failure},
-    site::Site,
+    site::{self, Site},
     store::{self, Store, StoreError},
 };
 
@@ -50,8 +50,15 @@ impl World {
 
     /// On a disk that is so full that the database cannot even be opened, the reserve is given up.
     fn opened(&self, open: impl Fn(&Path) -> store::Result<Store>) -> Result<Store, Failure> {
-        let opened = match open(&self.config.database) {
-            Err(StoreError::DiskFull) if self.site.give_up_reserve().unwrap_or(false) => open(&self.config.database),
+        let open = || {
+            if site::index_may_fault(&self.site.queue()) {
+                Err(StoreError::DiskFull)
+            } else {
+                open(&self.config.database)
+            }
+        };
+        let opened = match open() {
+            Err(StoreError::DiskFull) if self.site.give_up_reserve().unwrap_or(false) => open(),
             opened => opened,
         };
         opened.map_err(|error| Failure::from(anyhow::Error::from(error)))

@@ -12,6 +12,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stamp(pub i64);
 
+/// A round of a tick, on the wall clock and on the clock that cannot be set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TickMark {
+    pub at: Stamp,
+    pub since_boot: Duration,
+    /// Of the boot that `since_boot` counts from; empty if the kernel does not tell.
+    pub boot_id: String,
+}
+
 impl Stamp {
     pub fn now() -> Self {
         Self::from(SystemTime::now()).plus_ms(test_offset_ms())

@@ -37,6 +37,20 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(blocks.saturating_mul(disk.fragment_size()))
 }
 
+/// Bytes that the index of a write-ahead log may need.
+const INDEX_ROOM: u64 = 128 << 10;
+/// Bytes of a page of memory.
+const PAGE: u64 = 4096;
+
+/// Whether mapping a new file at `path` may end the process: SQLite allocates one block of each page of its index, and a
+/// page that spans several blocks has none behind it when the disk is full.
+pub fn index_may_fault(path: &Path) -> bool {
+    statvfs(path).is_ok_and(|disk| {
+        let block = disk.fragment_size();
+        block < PAGE && disk.blocks_available().saturating_mul(block) < INDEX_ROOM
+    })
+}
+
 /// Files that can still be made at `path`. `None`: the file system does not count them.
 pub fn free_inodes(path: &Path) -> io::Result<Option<u64>> {
     let disk = statvfs(path)?;

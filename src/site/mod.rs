@@ -18,6 +18,7 @@ mod marker;
 mod note;
 mod owners;
 mod reserve;
+mod round;
 mod work;
 
 use std::{
@@ -28,10 +29,11 @@ use std::{
 
 pub use attempts::is_attempt;
 pub use bell::Doorbell;
-pub use disk::{free_bytes, free_inodes};
+pub use disk::{free_bytes, free_inodes, index_may_fault};
 pub use lock::{Probe, Sight};
 pub use machine::{boot_id, machine_id};
 pub use note::{LockNote, ProcessId};
+pub use round::RoundMark;
 
 use crate::config::Config;
 

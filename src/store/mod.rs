@@ -39,7 +39,7 @@ pub use listing::{About, JobOrder, JobQuery};
 pub use pace::{Ended, Sample};
 pub use past::{AttemptOrder, AttemptQuery, LOOK_BACK, Whose};
 pub use queueing::NewJob;
-pub use settings::{Mode, QueueState, ScheduleState, TickMark};
+pub use settings::{Mode, QueueState, ScheduleState};
 pub use tallies::{Measure, Tally};
 
 use std::ops::Deref;

@@ -1,7 +1,5 @@
 //! What is kept beside the jobs: the state of queues and schedules, the last tick, who the database belongs to.
 
-use std::time::Duration;
-
 use rusqlite::{
     Row, ToSql, params,
     types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef},
@@ -11,7 +9,7 @@ use super::{
     Result, StoreError, Tx, View,
     rows::{Count, Millis},
 };
-use crate::model::clock::Stamp;
+use crate::model::clock::{Stamp, TickMark};
 
 pub(super) const QUEUE: &str = "SELECT mode, queued, served FROM queue WHERE name = ?";
 
@@ -76,14 +74,6 @@ pub struct QueueState {
 pub struct ScheduleState {
     pub last: Stamp,
     pub next: Stamp,
-}
-
-/// The last round of a tick, on the wall clock and on the clock that cannot be set.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TickMark {
-    pub at: Stamp,
-    pub since_boot: Duration,
-    pub boot_id: String,
 }
 
 impl View<'_> {

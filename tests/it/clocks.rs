@@ -32,7 +32,9 @@ fn everything_has_expired(site: &Site) {
 
 /// As if the machine had been started anew: then the clock that nobody sets tells nothing about the time between.
 fn forget_the_boot(site: &Site) {
-    site.database().execute("UPDATE meta SET tick_boot_id = 'an earlier one'", []).unwrap();
+    let mark = fs::read_to_string(site.path("s/tick.lock")).unwrap();
+    let (before, _) = mark.rsplit_once("boot ").unwrap();
+    fs::write(site.path("s/tick.lock"), format!("{before}boot {:36}\n", "an earlier one")).unwrap();
 }
 
 #[test]
@@ -132,4 +134,33 @@ fn a_jump_does_not_end_a_running_export() {
     crate::together::wait_for_runs(&site);
     site.ask("Emma").exits(0);
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 1);
+}
+
+/// A crontab that ticks each quarter of an hour: only the first of these rounds is one after a silence.
+#[test]
+fn who_ticks_each_quarter_of_an_hour_prunes_all_the_same() {
+    let site = lived_in();
+    let quarter = |count: i32| {
+        site.clock(900.0 * f64::from(count));
+        forget_the_boot(&site);
+        site.tick().exits(0).stderr("");
+    };
+    quarter(1);
+    nothing_has_expired(&site);
+    (2..=3).for_each(quarter);
+    everything_has_expired(&site);
+}
+
+/// Whoever may write the database says that the last round was at another moment, again and again.
+#[test]
+fn the_database_cannot_keep_ticks_from_pruning() {
+    let site = lived_in();
+    for minutes in 1..=31 {
+        site.clock(60.0 * f64::from(minutes));
+        forget_the_boot(&site);
+        let far = "UPDATE meta SET tick_at = 1, tick_boottime = 1, tick_boot_id = 'x' WHERE tick_at IS NOT NULL";
+        site.database().execute_batch(far).unwrap();
+        site.tick().exits(0).stderr("");
+    }
+    everything_has_expired(&site);
 }

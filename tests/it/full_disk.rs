@@ -23,6 +23,20 @@ impl SmallDisk {
         None
     }
 
+    /// One with blocks of 1 KiB, of which several make a page of memory.
+    fn mount_small_blocks(test: &str, site: &Site) -> Option<Self> {
+        let (dir, image) = (site.path("disk"), site.path("image"));
+        fs::create_dir(&dir).expect("a directory");
+        fs::File::create(&image).and_then(|file| file.set_len(16 << 20)).expect("an image");
+        let ran = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
+        let made = ran(Command::new("mkfs.ext4").args(["-q", "-b", "1024", "-m", "0"]).arg(&image));
+        if made && ran(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&dir)) {
+            return Some(Self(dir));
+        }
+        eprintln!("SKIPPED: {test}: cannot mount an ext4 with small blocks (needs root and a loop device)");
+        None
+    }
+
     /// Fills it to the last block.
     fn fill(&self, name: &str) {
         let mut file = fs::File::create(self.0.join(name)).expect("a file");
@@ -175,4 +189,79 @@ fn a_tick_on_a_full_disk_reaps_and_prunes_first() {
     disk.fill("junk");
     site.tick().exits(0).stdout("");
     assert!(!file.exists(), "pruning needs no space");
+}
+
+fn old(file: &std::path::Path) {
+    let then = std::time::SystemTime::now() - std::time::Duration::from_mins(15);
+    fs::File::options().write(true).open(file).unwrap().set_modified(then).unwrap();
+}
+
+/// Neither the index of the log nor the log is there, the reserve is gone, and not a byte is free.
+#[test]
+fn a_disk_on_which_the_database_cannot_be_opened_is_pruned_all_the_same() {
+    let Some((site, disk)) = site("a_disk_on_which_the_database_cannot_be_opened_is_pruned_all_the_same") else {
+        return;
+    };
+    site.ask("Emma").exits(75);
+    site.tick().exits(0).stderr("");
+    site.tick().exits(0).stderr(""); // sweeps the work directory, in which the file has another name
+    let file = site.path("disk/s/cache/epub/Emma.epub");
+    fs::write(&file, vec![b'x'; 3 << 20]).unwrap();
+    old(&file);
+    for name in ["pressroom.db-wal", "pressroom.db-shm", "reserve"] {
+        fs::remove_file(site.path("disk/s/queue").join(name)).unwrap();
+    }
+    disk.fill("junk");
+    site.ask("Nana").exits(69).stdout("unavailable the disk is full\n");
+    site.tick().exits(0).stdout("");
+    assert!(!file.exists(), "what frees space needs none");
+    site.ask("Nana").exits(75);
+}
+
+/// More than ten minutes on a full disk: that a round has been cannot be written into the database, and each one after
+/// it would be the first after a silence.
+#[test]
+fn a_disk_that_stays_full_is_pruned_when_its_files_have_expired() {
+    let Some((site, disk)) = site("a_disk_that_stays_full_is_pruned_when_its_files_have_expired") else { return };
+    site.ask("Emma").exits(75);
+    site.tick().exits(0).stderr("");
+    let file = site.path("disk/s/cache/epub/Emma.epub");
+    disk.fill("junk");
+    until_unavailable(&site);
+    let stuck = database(&site);
+    stuck.execute_batch("BEGIN; SELECT count(*) FROM job").unwrap(); // so that the log cannot start anew
+    for minutes in [11, 12, 13] {
+        let mark = fs::read_to_string(site.path("disk/s/tick.lock")).unwrap();
+        let (before, _) = mark.rsplit_once("boot ").unwrap();
+        fs::write(site.path("disk/s/tick.lock"), format!("{before}boot {:36}\n", "an earlier one")).unwrap();
+        site.clock(60.0 * f64::from(minutes));
+        site.tick().exits(0).stdout("");
+        assert_eq!(file.exists(), minutes < 12, "after {minutes} minutes");
+    }
+}
+
+/// There an allocated page of the log's index may have no block behind it, and touching it would end the process.
+#[test]
+fn a_full_disk_with_small_blocks_ends_no_process() {
+    let test = "a_full_disk_with_small_blocks_ends_no_process";
+    let site = Site::new().head(&head("0B"));
+    let Some(disk) = SmallDisk::mount_small_blocks(test, &site) else { return };
+    let site = site.create();
+    site.ask("Emma").exits(75);
+    site.tick().exits(0).stderr("");
+    site.tick().exits(0).stderr("");
+    let file = site.path("disk/s/cache/epub/Emma.epub");
+    fs::write(&file, vec![b'x'; 3 << 20]).unwrap();
+    for name in ["pressroom.db-shm", "reserve"] {
+        fs::remove_file(site.path("disk/s/queue").join(name)).unwrap();
+    }
+    // Room for the last block of each page of the index, and not for the rest of it.
+    fs::write(site.path("disk/room"), vec![b'x'; 14 << 10]).unwrap();
+    disk.fill("junk");
+    fs::remove_file(site.path("disk/room")).unwrap();
+    site.ask("Nana").exits(69).stdout("unavailable the disk is full\n");
+    site.run(&["tick", "--allow-root"]).exits(74);
+    old(&file);
+    site.tick().exits(0).stdout("");
+    assert!(!file.exists());
 }

@@ -42,6 +42,7 @@ fn full() -> Site {
     let site = Site::new().exporter_with(NOTING, "abandon_after = \"5m\"").more(rules).create();
     let now = jiff::Timestamp::now().as_millisecond();
     site.database().execute(ROWS, [now]).unwrap();
+    site.recount();
     site
 }
 

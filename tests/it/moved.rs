@@ -63,6 +63,7 @@ fn rows_of_a_missing_exporter_do_not_stop_the_others() {
         INSERT INTO job (filename, exporter, params, queue, rank, submitted, run_after, queued_since, last_asked)
         SELECT 'gone/' || i, 'gone', '{}', 'default', i / 100, i, i, i, i FROM n";
     site.database().execute(rows, []).unwrap();
+    site.recount();
     site.ask("Emma").exits(75);
     site.tick().exits(0).warns("more jobs have failed");
     assert_eq!(site.count("SELECT count(*) FROM job WHERE status = 3"), 1000);

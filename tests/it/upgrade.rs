@@ -25,6 +25,13 @@ fn inherited(sql: &str) -> Site {
 fn a_site_goes_on_with_the_database_of_an_earlier_version() {
     for sql in LEFT {
         let site = inherited(sql);
+        // Only a tick upgrades it: neither a look nor a request.
+        site.run(&["jobs", "show", "epub/Bad.epub"]).exits(78).warns("the next tick upgrades it");
+        site.run(&["status"]).exits(2).says("schema version 1");
+        site.ask("New").exits(69).stdout("unavailable the queue is waiting to be upgraded\n");
+        site.run(&["queues", "pause", "slow"]).exits(78);
+        assert_eq!(site.count("SELECT user_version FROM pragma_user_version"), 1);
+        site.brief_tick().exits(0);
         site.run(&["jobs", "show", "epub/Bad.epub"]).exits(0).says("failed_unknown");
         site.run(&["jobs", "history", "epub/Candide.epub"]).exits(0).says("ok");
         site.run(&["queues", "list"]).exits(0).says("paused");

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::{
     commands::tick::clock::{here, was_set},
-    model::clock::Stamp,
-    store::TickMark,
+    model::clock::{Stamp, TickMark},
 };
 
 /// A last tick further ahead than this shows a clock that was set back.

@@ -16,12 +16,12 @@ use crate::{
     },
     model::{
         breaker::Breaker,
-        clock::Stamp,
+        clock::{Stamp, TickMark},
         job::Job,
         status::{Outcome, Status},
     },
     site,
-    store::{Store, Tally, TickMark, View},
+    store::{Store, Tally, View},
 };
 
 const HOUR: Duration = Duration::from_hours(1);

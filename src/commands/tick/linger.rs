@@ -34,15 +34,15 @@ const PAUSE: Duration = Duration::from_secs(5);
 pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Vec<Child>, Failure> {
     let until = since_boot() + time;
     let bell = listen(world);
-    let Some(_lock) = succeed(world, &signals)? else { return Ok(Vec::new()) };
+    let Some(lock) = succeed(world, &signals)? else { return Ok(Vec::new()) };
     point::at("linger-took-lock");
-    let store = open_store(world)?;
+    let store = open_store(world, &lock)?;
     let (full_due, pause_until) = (Duration::ZERO, Duration::ZERO);
     let children = Vec::new();
-    let mut linger = Linger { world, store, bell, signals, until, full_due, pause_until, children };
+    let mut linger = Linger { world, lock, store, bell, signals, until, full_due, pause_until, children };
     linger.rounds()?;
     point::at("linger-over");
-    let Linger { signals, children, .. } = linger;
+    let Linger { signals, children, lock: _lock, .. } = linger;
     signals.let_go()?;
     Ok(children)
 }
@@ -80,6 +80,7 @@ enum Heard {
 
 struct Linger<'a> {
     world: &'a World,
+    lock: File,
     store: Store,
     bell: Option<Doorbell>,
     signals: Stop,
@@ -108,7 +109,7 @@ impl Linger<'_> {
     /// One round; the time after which something may have changed without a ring.
     fn round(&mut self) -> Option<Duration> {
         let now = since_boot();
-        let mut round = Round::new(self.world, &mut self.store);
+        let mut round = Round::new(self.world, &mut self.store, Some(&self.lock));
         round.light = now < self.full_due;
         round.go();
         if !round.light {

@@ -6,6 +6,7 @@
 mod claim;
 pub mod clock;
 mod dry;
+mod emergency;
 mod expire;
 mod launch;
 mod linger;
@@ -25,7 +26,7 @@ mod sweep;
 pub use launch::CLAIM;
 pub use root::refuse as refuse_root;
 
-use std::{process::Child, time::Duration};
+use std::{fs::File, process::Child, time::Duration};
 
 use anyhow::Context;
 
@@ -63,17 +64,21 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
 /// A plain tick: if another one is at work, there is nothing to do.
 fn once(world: &World, signals: signals::Stop) -> Result<Vec<Child>, Failure> {
     let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
-    let Some(_lock) = lock else { return Ok(Vec::new()) };
-    let mut store = open_store(world)?;
-    let mut round = Round::new(world, &mut store);
+    let Some(lock) = lock else { return Ok(Vec::new()) };
+    let mut store = open_store(world, &lock)?;
+    let mut round = Round::new(world, &mut store, Some(&lock));
     round.go();
     let children = round.children;
     signals.let_go()?;
     Ok(children)
 }
 
-fn open_store(world: &World) -> Result<Store, Failure> {
-    let store = world.open_store_for_tick()?;
+/// For who holds the tick's lock. On a disk without any space files that have expired make some first.
+fn open_store(world: &World, lock: &File) -> Result<Store, Failure> {
+    let store = match world.open_store_for_tick() {
+        Err(_) if emergency::is_full(world) && emergency::free(world, lock) => world.open_store_for_tick()?,
+        opened => opened?,
+    };
     store.expect_machine(&machine_id()).map_err(|error| Failure::new(Exit::Config, error))?;
     Ok(store)
 }
@@ -82,6 +87,8 @@ fn open_store(world: &World) -> Result<Store, Failure> {
 pub struct Round<'a> {
     world: &'a World,
     store: &'a mut Store,
+    /// The tick's own lock; a dry run has none.
+    lock: Option<&'a File>,
     now: Stamp,
     /// After a jump of the clock or a long silence nothing is expired in the first round (invariant 11).
     calm: bool,
@@ -96,10 +103,11 @@ pub struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    pub fn new(world: &'a World, store: &'a mut Store) -> Self {
+    pub fn new(world: &'a World, store: &'a mut Store, lock: Option<&'a File>) -> Self {
         Self {
             world,
             store,
+            lock,
             now: Stamp::now(),
             calm: false,
             light: false,

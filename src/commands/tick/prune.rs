@@ -1,8 +1,11 @@
 //! Files that nobody can be waiting for are removed: under a short write lock, which publishing needs, too (invariant 8).
 
+use std::time::Duration;
+
 use super::Round;
 use crate::{
     cache::{Entry, choose},
+    commands::world::World,
     model::point,
     site,
 };
@@ -28,11 +31,14 @@ pub fn files(round: &mut Round) -> anyhow::Result<()> {
 /// The entries that go, by each exporter's rules.
 pub fn chosen(round: &Round, entries: &[Entry]) -> Vec<Entry> {
     let config = &round.world.config;
-    let rules = |exporter: &str| match config.exporters.get(exporter) {
-        Some(exporter) => (exporter.ttl, exporter.stale),
-        None => (config.cache.ttl, config.cache.stale),
-    };
-    choose(entries, rules, config.cache.grace, config.cache.max_size, round.now)
+    choose(entries, |exporter| rules(round.world, exporter), config.cache.grace, config.cache.max_size, round.now)
+}
+
+/// How long files of an exporter are served, and served as stale; of one that is not configured by the general rules.
+pub fn rules(world: &World, exporter: &str) -> (Option<Duration>, Duration) {
+    let config = &world.config;
+    let own = config.exporters.get(exporter).map(|exporter| (exporter.ttl, exporter.stale));
+    own.unwrap_or((config.cache.ttl, config.cache.stale))
 }
 
 fn remove(round: &mut Round, batch: &[Entry], problems: &mut Vec<String>) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
-use super::super::{Mode, QueueState, ScheduleState, StoreError, TickMark};
+use super::super::{Mode, QueueState, ScheduleState, StoreError};
 use super::*;
+use crate::model::clock::TickMark;
 
 #[test]
 fn a_queue_nobody_has_used_is_open_and_empty() {

@@ -128,6 +128,7 @@ fn many_jobs_are_cancelled_in_one_go() {
         "(WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 350) SELECT value FROM n)",
     );
     site.database().execute(&copy, []).unwrap();
+    site.recount();
     let done = site.run(&["jobs", "cancel", "--queue", "default", "--yes"]);
     assert_eq!(done.exits(0).out().lines().count(), 351);
     assert_eq!(site.count("SELECT count(*) + (SELECT queued FROM queue) FROM job"), 0);

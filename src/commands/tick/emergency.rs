@@ -1,0 +1,42 @@
+//! A disk so full that the database cannot be opened: what frees space must not need any.
+//!
+//! Only files that have expired go, and only under the tick's lock. Nobody can publish meanwhile, since that takes the
+//! database, and a file that was made anew since it was scanned is another one and stays.
+
+use std::fs::File;
+
+use super::{clock, prune};
+use crate::{
+    cache::choose,
+    commands::world::World,
+    logging,
+    model::clock::Stamp,
+    site::{self, RoundMark},
+};
+
+/// Bytes. With less, the database cannot be relied on to open.
+const FULL: u64 = 1 << 20;
+
+/// Whether there is no space for the database.
+pub fn is_full(world: &World) -> bool {
+    site::free_bytes(&world.site.queue()).is_ok_and(|free| free < FULL)
+}
+
+/// Removes expired files without looking at the queue; tells whether there were any. After a jump of the clock the round
+/// is left out, as any other is (invariant 11).
+pub fn free(world: &World, lock: &File) -> bool {
+    let now = Stamp::now();
+    let last = RoundMark::read(lock);
+    let is_calm = last.as_ref().is_some_and(|last| clock::is_jump(last, &clock::here(now)));
+    clock::remember(Some(lock), last, clock::here(now));
+    if is_calm {
+        return false;
+    }
+    let mut problems = Vec::new();
+    let entries = world.cache.scan(&mut problems);
+    let config = &world.config.cache;
+    let expired = choose(&entries, |exporter| prune::rules(world, exporter), config.grace, u64::MAX, now);
+    let removed = expired.iter().filter(|entry| world.cache.remove(entry).unwrap_or(false)).count();
+    problems.iter().for_each(logging::diagnostic_line);
+    removed > 0
+}
