@@ -162,7 +162,9 @@ impl Tx<'_> {
     pub fn wake(&self, now: Stamp) -> Result<usize> {
         let queues = self.all(WAKE, params![now], |row| row.get::<_, String>(0))?;
         let mut woken = BTreeMap::new();
-        queues.iter().for_each(|queue| *woken.entry(queue).or_insert(0) -= 1);
+        for queue in &queues {
+            *woken.entry(queue).or_insert(0) -= 1;
+        }
         woken.into_iter().try_for_each(|(queue, by)| self.shift_delayed(queue, by))?;
         Ok(queues.len())
     }
