@@ -18,6 +18,8 @@ pub use self::{
     status::{StatusArgs, StatusFormat},
 };
 
+use crate::model::clock;
+
 /// Makes files on demand for a web site, without a daemon.
 #[derive(Debug, Parser)]
 #[command(name = "pressroom", version, max_term_width = 100, arg_required_else_help = true)]
@@ -101,7 +103,7 @@ pub struct RequestArgs {
     #[arg(long, value_name = "TIME")]
     pub not_before: Option<String>,
     /// Wait so long for the file or the failure
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = clock::parse_duration)]
     pub wait: Option<Duration>,
     /// Only look: queue nothing
     #[arg(long)]
@@ -121,7 +123,7 @@ pub struct TickArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Stay so long and start jobs as soon as they are asked for
-    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = clock::parse_duration)]
     pub linger: Option<Duration>,
     /// Stay until the runs that this tick launched have ended
     #[arg(long)]

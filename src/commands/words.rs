@@ -34,7 +34,7 @@ pub fn bytes(bytes: u64) -> String {
 
 /// To the second.
 pub fn time(stamp: Stamp) -> String {
-    Stamp(stamp.0 - stamp.0.rem_euclid(1000)).rfc3339()
+    stamp.plus_ms(-stamp.0.rem_euclid(1000)).rfc3339()
 }
 
 /// `1 job`, `3 jobs`.

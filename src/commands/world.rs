@@ -61,6 +61,6 @@ impl World {
             Err(StoreError::DiskFull) if self.site.give_up_reserve().unwrap_or(false) => open(),
             opened => opened,
         };
-        opened.map_err(|error| Failure::from(anyhow::Error::from(error)))
+        opened.map_err(|error| Failure::from(error.at(&self.config.database)))
     }
 }

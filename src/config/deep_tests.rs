@@ -1,7 +1,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use super::{deep_problems, warnings};
-use crate::config::load;
+use super::deep_problems;
+use crate::config::{load, warnings};
 
 /// The problems of a file whose exporter runs `program`, with `rest` behind it.
 fn problems(dir: &Path, program: &str, rest: &str) -> Vec<String> {
@@ -37,7 +37,7 @@ fn a_program_that_cannot_be_executed_is_named_with_the_reason() {
     script(dir.path(), "lost", "#!/no/such/shell -e\n", 0o755);
     assert!(found("./none").contains("/none does not exist; install it"));
     assert!(found("./plain").contains("/plain is not executable for this user; look at its mode"));
-    assert!(found("./bare").ends_with("begins neither with #! nor as a binary, so it cannot be executed"));
+    assert!(found("./bare").contains("begins neither with #! nor as a binary, so it cannot be executed"));
     assert!(found("./lost").contains("needs \"/no/such/shell\", which does not exist; install it"));
     assert!(found("no-such-program").starts_with("exporter x: the program no-such-program is not in /usr/local/sbin"));
 }

@@ -39,7 +39,7 @@ pub(super) fn read(name: &str, table: Table<'_>, around: &Around<'_>) -> Exporte
         queue: table.text("queue").unwrap_or_else(|| if task { name } else { "default" }.to_owned()),
         lanes: lane_rules::read(&table, &params),
         params,
-        ttl: table.duration_or_none("ttl", around.cache.ttl),
+        ttl: table.some_duration_or_none("ttl", around.cache.ttl),
         stale: stale(&table, around.cache.stale),
         limits_max: limits::read_max(&table, &limits),
         limits,
@@ -105,19 +105,19 @@ const RETRIABLE: &str = "a list of \"timeout\", \"cpu\", \"memory\", \"file_size
 
 fn retry_on(table: &Table<'_>, task: bool) -> RetryOn {
     let outcomes = if task { Vec::new() } else { RETRIED.to_vec() };
-    table.read("retry_on", RETRIABLE, named_outcomes).unwrap_or(RetryOn { outcomes, temporary: true })
+    let Some(named) = table.words("retry_on", RETRIABLE, retried) else { return RetryOn { outcomes, temporary: true } };
+    let temporary = named.contains(&None);
+    RetryOn { outcomes: named.into_iter().flatten().collect(), temporary }
 }
 
-fn named_outcomes(value: &DeValue<'_>) -> Option<RetryOn> {
-    let mut retry = RetryOn { outcomes: Vec::new(), temporary: false };
-    for word in words::texts(value)? {
-        match Outcome::from_name(&word) {
-            _ if word == "temporary" => retry.temporary = true,
-            None | Some(Outcome::Ok | Outcome::Cancelled | Outcome::Shutdown) => return None,
-            Some(outcome) => retry.outcomes.push(outcome),
-        }
+/// What the word stands for; `Some(None)`: the exit status of a temporary failure.
+#[expect(clippy::option_option, reason = "the outer one says whether the word is known")]
+fn retried(word: &str) -> Option<Option<Outcome>> {
+    match Outcome::from_name(word) {
+        _ if word == "temporary" => Some(None),
+        None | Some(Outcome::Ok | Outcome::Cancelled | Outcome::Shutdown) => None,
+        known => Some(known),
     }
-    Some(retry)
 }
 
 fn breaker(table: &Table<'_>) -> Breaker {

@@ -19,7 +19,7 @@ impl Table<'_> {
     }
 
     pub(super) fn texts(&self, key: &'static str) -> Vec<String> {
-        self.read(key, "a list of strings", words::texts).unwrap_or_default()
+        self.words(key, "a list of strings", words::plain).unwrap_or_default()
     }
 
     pub(super) fn duration(&self, key: &'static str, default: Duration) -> Duration {
@@ -29,11 +29,17 @@ impl Table<'_> {
     /// Longer than nothing.
     pub(super) fn some_duration(&self, key: &'static str, default: Duration) -> Duration {
         let what = format_args!("{DURATION}, longer than nothing");
-        self.read(key, what, |value| words::duration(value).filter(|duration| !duration.is_zero())).unwrap_or(default)
+        self.read(key, what, words::some_duration).unwrap_or(default)
     }
 
     pub(super) fn duration_or_none(&self, key: &'static str, default: Option<Duration>) -> Option<Duration> {
         self.read_or(key, "none", DURATION_OR_NONE, default, words::duration)
+    }
+
+    /// Longer than nothing, or "none".
+    pub(super) fn some_duration_or_none(&self, key: &'static str, default: Option<Duration>) -> Option<Duration> {
+        let what = format_args!("{DURATION}, longer than nothing, or \"none\"");
+        self.read_or(key, "none", what, default, words::some_duration)
     }
 
     pub(super) fn size(&self, key: &'static str, default: u64) -> u64 {
@@ -56,6 +62,21 @@ impl Table<'_> {
         let what = format_args!("an integer from {} to {}", range.start(), range.end());
         let fitting = |value: &_| N::try_from(words::integer(value)?).ok().filter(|number| range.contains(number));
         self.read(key, what, fitting).unwrap_or(default)
+    }
+
+    /// A list of words, each of which `parse` knows. The first one that it does not know is named, at its own place.
+    pub(super) fn words<T>(&self, key: &'static str, what: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+        let items = self.read(key, what, DeValue::as_array)?;
+        let known = |item: &DeValue<'_>| item.as_str().and_then(&parse);
+        if let Some(wrong) = items.iter().find(|item| known(item.get_ref()).is_none()) {
+            self.note_at(
+                wrong.span().start,
+                key,
+                format_args!("has {}; it must be {what}", words::shown(wrong.get_ref())),
+            );
+            return None;
+        }
+        Some(items.iter().filter_map(|item| known(item.get_ref())).collect())
     }
 
     /// One of a few words.

@@ -4,9 +4,12 @@
 //! `load` is part of every request, so it reads one file and nothing else: no pattern is compiled and no program
 //! looked for. That is left to `deep_problems`.
 
+mod advice;
+mod broken;
 pub mod command;
 mod crosscheck;
 mod deep;
+mod executable;
 mod exporter;
 mod getters;
 mod http;
@@ -15,6 +18,7 @@ mod limits;
 mod nearest;
 mod param_rules;
 pub mod params;
+mod pattern;
 mod problem;
 mod schedule;
 mod sections;
@@ -31,16 +35,15 @@ use std::{
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use toml::de::{DeTable, DeValue};
 
+#[cfg(test)]
+pub use self::advice::LONGEST_PAUSE;
 pub use self::values::for_visitors;
-pub use self::{
-    deep::{deep_problems, warnings},
-    problem::ConfigError,
-    types::*,
-};
+pub use self::{advice::warnings, deep::deep_problems, problem::ConfigError, types::*};
 use self::{
     exporter::Around,
     sheet::{Sheet, Table},
@@ -116,6 +119,7 @@ fn read(file: &Path, sheet: &Sheet<'_>) -> Config {
         history: sections::history(&top),
         cache,
         exporters,
+        broken: OnceLock::new(),
     };
     for exporter in config.exporters.values() {
         crosscheck::exporter(exporter, &config.queues, sheet);

@@ -30,7 +30,7 @@ pub(super) fn cache(top: &Table<'_>) -> CacheRules {
     let base = CacheRules::default();
     let Some(table) = top.table("cache") else { return base };
     let rules = CacheRules {
-        ttl: table.duration_or_none("ttl", base.ttl),
+        ttl: table.some_duration_or_none("ttl", base.ttl),
         grace: table.duration("grace", base.grace),
         stale: stale(&table, base.stale),
         max_size: table.size("max_size", base.max_size),
@@ -111,16 +111,12 @@ pub(super) fn history(top: &Table<'_>) -> HistoryRules {
 pub(super) fn notify(top: &Table<'_>, dir: &Path) -> Option<Notify> {
     let table = top.table("notify")?;
     table.need("command", "; give the program that is told about failures");
-    let on = table.read("on", r#"a list of "failed" and "ok""#, events).unwrap_or((true, false));
-    let notify = Notify { command: command::read(&table, dir), on_failed: on.0, on_ok: on.1 };
+    let event = |word: &str| ["failed", "ok"].into_iter().find(|known| *known == word);
+    let on = table.words("on", r#"a list of "failed" and "ok""#, event).unwrap_or_else(|| vec!["failed"]);
+    let (on_failed, on_ok) = (on.contains(&"failed"), on.contains(&"ok"));
+    let notify = Notify { command: command::read(&table, dir), on_failed, on_ok };
     table.done();
     Some(notify)
-}
-
-fn events(value: &toml::de::DeValue<'_>) -> Option<(bool, bool)> {
-    let events = words::texts(value)?;
-    let known = events.iter().all(|event| event == "failed" || event == "ok");
-    known.then(|| (events.iter().any(|event| event == "failed"), events.iter().any(|event| event == "ok")))
 }
 
 pub(super) fn retry_max_delay(table: &Table<'_>, default: Duration) -> Duration {

@@ -105,6 +105,11 @@ impl<'t> Table<'t> {
     /// Notes a problem at the key's value, or at the table if there is none.
     pub(super) fn note(&self, key: &str, message: impl Display) {
         let at = self.entries.get(key).map_or(self.at, |value| value.span().start);
+        self.note_at(at, key, message);
+    }
+
+    /// The same at a byte of the file, such as that where one item of a list begins.
+    pub(super) fn note_at(&self, at: usize, key: &str, message: impl Display) {
         self.sheet.note(at, format!("{key:?}{} {message}", self.place()));
     }
 

@@ -1,6 +1,6 @@
 //! The checked configuration: what the rest of the program reads.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::OnceLock, time::Duration};
 
 use crate::model::{limits::Limits, status::Outcome};
 
@@ -22,6 +22,8 @@ pub struct Config {
     pub notify: Option<Notify>,
     pub status: StatusRules,
     pub history: HistoryRules,
+    /// For [`Config::broken`].
+    pub broken: OnceLock<BTreeMap<String, String>>,
 }
 
 /// `[cache]`. An exporter has a copy of `ttl` and `stale` with its own values.

@@ -1,6 +1,9 @@
 //! What one value of a parameter may be.
 
-use super::types::{Kind, Param};
+use super::{
+    pattern::whole,
+    types::{Kind, Param},
+};
 
 /// Whether a text as a whole matches a pattern; an error is a sentence about the pattern.
 pub(super) type Matches = fn(&str, &str) -> Result<bool, String>;
@@ -65,7 +68,7 @@ fn quoted(words: &[String]) -> String {
 
 /// The real thing: the whole text must match.
 pub(super) fn matches(pattern: &str, text: &str) -> Result<bool, String> {
-    match regex::Regex::new(&format!(r"\A(?:{pattern})\z")) {
+    match whole(pattern) {
         Ok(regex) => Ok(regex.is_match(text)),
         Err(_) => Err(format!("its pattern {pattern:?} is not a regular expression")),
     }

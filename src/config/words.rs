@@ -7,6 +7,8 @@ use toml::{
     de::{DeInteger, DeValue},
 };
 
+use crate::model::clock;
+
 pub(super) const DURATION: &str = r#"a duration such as "10m""#;
 pub(super) const DURATION_OR_NONE: &str = r#"a duration such as "10m", or "none""#;
 pub(super) const SIZE: &str = r#"a size with its unit, such as "512MB""#;
@@ -17,14 +19,23 @@ pub(super) fn text<'t>(value: &'t DeValue<'_>) -> Option<&'t str> {
 }
 
 pub(super) fn duration(value: &DeValue<'_>) -> Option<Duration> {
-    humantime::parse_duration(value.as_str()?).ok()
+    clock::parse_duration(value.as_str()?).ok()
 }
 
-/// Bytes. A bare number is refused: nobody knows tomorrow whether it meant bytes or megabytes.
+/// Longer than nothing, as times count here: in milliseconds.
+pub(super) fn some_duration(value: &DeValue<'_>) -> Option<Duration> {
+    duration(value).filter(|duration| !duration.is_zero()).map(|duration| duration.max(Duration::from_millis(1)))
+}
+
+/// More bytes than any disk has, and all that the database can count.
+const MOST_BYTES: u64 = i64::MAX.unsigned_abs();
+
+/// Bytes. A bare number is refused: nobody knows tomorrow whether it meant bytes or megabytes. Beyond eight exbibytes
+/// all sizes are the same.
 pub(super) fn size(value: &DeValue<'_>) -> Option<u64> {
     let text = value.as_str()?;
     let has_unit = text == "0" || text.ends_with(|c: char| c.is_ascii_alphabetic());
-    Some(text.parse::<bytesize::ByteSize>().ok().filter(|_| has_unit)?.as_u64())
+    Some(text.parse::<bytesize::ByteSize>().ok().filter(|_| has_unit)?.as_u64().min(MOST_BYTES))
 }
 
 pub(super) fn integer(value: &DeValue<'_>) -> Option<i64> {
@@ -43,9 +54,13 @@ pub(super) fn factor(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
+/// A string that can be an argument of a program.
+pub(super) fn plain(text: &str) -> Option<String> {
+    (!text.contains('\0')).then(|| text.to_owned())
+}
+
 pub(super) fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
-    let text =
-        |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().filter(|text| !text.contains('\0')).map(str::to_owned);
+    let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().and_then(plain);
     value.as_array()?.iter().map(text).collect()
 }
 
@@ -70,6 +85,9 @@ pub(super) fn range(text: &str) -> Option<(Option<i64>, Option<i64>)> {
     ((low.is_some() || high.is_some()) && in_order).then_some((low, high))
 }
 
+/// So many items of a list are shown.
+const SHOWN_ITEMS: usize = 5;
+
 /// What stands there, for an error sentence.
 pub(super) fn shown(value: &DeValue<'_>) -> String {
     match value {
@@ -81,7 +99,11 @@ pub(super) fn shown(value: &DeValue<'_>) -> String {
         DeValue::Float(number) => number.to_string(),
         DeValue::Boolean(flag) => flag.to_string(),
         DeValue::Datetime(_) => "a date".to_owned(),
-        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Array(items) if items.is_empty() => "an empty list".to_owned(),
+        DeValue::Array(items) => {
+            let items: Vec<_> = items.iter().take(SHOWN_ITEMS).map(|item| shown(item.get_ref())).collect();
+            format!("[{}]", items.join(", "))
+        }
         DeValue::Table(_) => "a table".to_owned(),
     }
 }

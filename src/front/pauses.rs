@@ -23,6 +23,7 @@ mod tests {
         assert_eq!((after(0), after(1), after(7), after(20)), (Some(2), Some(3), Some(30), Some(30)));
         let all: Vec<u64> = (0..).map_while(after).collect();
         assert!(all.is_sorted());
+        assert_eq!(all.last().copied(), Some(crate::config::LONGEST_PAUSE.as_secs()));
         let whole: u64 = all.iter().sum();
         assert!(whole <= PATIENCE && whole + 30 > PATIENCE, "{whole}");
         assert_eq!(after(u32::MAX), None);

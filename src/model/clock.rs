@@ -38,7 +38,7 @@ impl Stamp {
 
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
-        self.plus_ms(-millis(duration))
+        self.plus_ms(millis(duration).saturating_neg())
     }
 
     /// How long ago `earlier` was; nothing if it lies ahead.
@@ -63,9 +63,20 @@ impl From<SystemTime> for Stamp {
     fn from(time: SystemTime) -> Self {
         match time.duration_since(UNIX_EPOCH) {
             Ok(after) => Self(millis(after)),
-            Err(before) => Self(-millis(before.duration())),
+            Err(before) => Self(millis(before.duration()).saturating_neg()),
         }
     }
+}
+
+/// A thousand years: what is longer is the same to everybody, and can be added to any moment without an overflow.
+pub const LONGEST: Duration = Duration::from_secs(1000 * 31_557_600);
+
+/// `90s`, `1h 30m`: a time as people write it, at most [`LONGEST`].
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn parse_duration(text: &str) -> Result<Duration, humantime::DurationError> {
+    Ok(humantime::parse_duration(text)?.min(LONGEST))
 }
 
 /// Whole milliseconds, as the database keeps them.

@@ -1,8 +1,10 @@
 //! The limits of one attempt, as they are recorded with it.
 
-use std::time::Duration;
+use std::time::{Duration, TryFromFloatSecsError};
 
 use serde::{Deserialize, Serialize};
+
+use super::clock::LONGEST;
 
 /// What one attempt may use. `None` is "none": not limited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +53,11 @@ impl Limits {
     }
 }
 
+/// From a row, which may hold any number; see [`LONGEST`].
+fn duration(seconds: f64) -> Result<Duration, TryFromFloatSecsError> {
+    Ok(Duration::try_from_secs_f64(seconds)?.min(LONGEST))
+}
+
 mod seconds {
     use std::time::Duration;
 
@@ -61,7 +68,7 @@ mod seconds {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        Duration::try_from_secs_f64(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        super::duration(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -80,7 +87,7 @@ mod optional_seconds {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
         Option::<f64>::deserialize(deserializer)?
-            .map(|seconds| Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom))
+            .map(|seconds| super::duration(seconds).map_err(serde::de::Error::custom))
             .transpose()
     }
 }

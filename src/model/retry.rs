@@ -30,16 +30,21 @@ pub fn runs_again(rules: &Rules, outcome: Outcome, exit_code: Option<i32>, numbe
 /// together do not come back together. `chance` is any number.
 pub fn delay(rules: &Rules, number: u32, chance: u8) -> Duration {
     let doubled = rules.delay.saturating_mul(2_u32.saturating_pow(number.saturating_sub(1)));
-    (doubled + doubled.mul_f64(f64::from(chance) / 1020.0)).min(rules.max_delay)
+    doubled.saturating_add(scaled(doubled, f64::from(chance) / 1020.0)).min(rules.max_delay)
+}
+
+/// Without the panic of `mul_f64`: what cannot be counted is the longest time there is.
+fn scaled(duration: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }
 
 /// The limits of the next attempt: the one that ended the last grows by `factor`, never beyond `most`, never down.
 pub fn escalate(last: &Limits, most: &Limits, outcome: Outcome, over_work_size: bool, factor: f64) -> Limits {
     let mut next = last.clone();
     match outcome {
-        Outcome::Timeout => next.timeout = last.timeout.mul_f64(factor).min(most.timeout).max(last.timeout),
+        Outcome::Timeout => next.timeout = scaled(last.timeout, factor).min(most.timeout).max(last.timeout),
         Outcome::Cpu => {
-            next.cpu = last.cpu.map(|cpu| cpu.mul_f64(factor).min(most.cpu.unwrap_or(Duration::MAX)).max(cpu));
+            next.cpu = last.cpu.map(|cpu| scaled(cpu, factor).min(most.cpu.unwrap_or(Duration::MAX)).max(cpu));
         }
         Outcome::Memory => next.memory = grown(last.memory, most.memory, factor),
         Outcome::FileSize if over_work_size => next.work_size = grown(last.work_size, most.work_size, factor),

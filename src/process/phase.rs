@@ -34,7 +34,7 @@ impl Phase {
         let urgent = trouble.is_some_and(|trouble| trouble.urgent);
         match self {
             Self::Running { until } => match reason(now, until, trouble) {
-                Some(reason) => (Self::Asked { reason, until: now + kill_after }, Step::Ask),
+                Some(reason) => (Self::Asked { reason, until: now.saturating_add(kill_after) }, Step::Ask),
                 None => (self, Step::Nothing),
             },
             Self::Asked { reason, until } if until <= now || urgent => {

@@ -63,12 +63,13 @@ fn at(resource: Resource, limit: Option<u64>) -> Rlimit {
 fn cpu(limits: &Limits) -> Rlimit {
     let most = hard(Resource::RLIMIT_CPU);
     let Some(cpu) = limits.cpu else { return at(Resource::RLIMIT_CPU, None) };
-    let seconds = |duration: std::time::Duration| duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
-    let soft = seconds(cpu) + CPU_SLACK;
+    let seconds =
+        |duration: std::time::Duration| duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0));
+    let soft = seconds(cpu).saturating_add(CPU_SLACK);
     Rlimit {
         resource: Resource::RLIMIT_CPU,
         soft: soft.min(most),
-        hard: (soft + seconds(limits.kill_after).max(1)).min(most),
+        hard: soft.saturating_add(seconds(limits.kill_after).max(1)).min(most),
     }
 }
 

@@ -73,7 +73,7 @@ impl<'a> Supervisor<'a> {
         let ids = TreeIds { attempt: order.attempt.clone(), run: Some(Process::this()), leader: Some(leader.process) };
         Self {
             tree: Tree::among(strangers, ids),
-            phase: Phase::Running { until: leader.started + order.limits.timeout },
+            phase: Phase::Running { until: leader.started.saturating_add(order.limits.timeout) },
             watch: Watch::new(order.limits.clone(), order.work.clone(), &leader),
             log: Capture::create(&order.log, order.log_max),
             wish: None,

@@ -42,7 +42,7 @@ pub(super) fn kill_run(tree: &mut Tree) {
 
 /// Ends everybody. Looks twice before it says that they are gone.
 pub(super) fn end(tree: &mut Tree, kill_after: Duration) -> Swept {
-    let kill_at = since_boot() + kill_after;
+    let kill_at = since_boot().saturating_add(kill_after);
     let mut unseen = 0;
     while unseen < 2 {
         let alive = living(tree);

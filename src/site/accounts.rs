@@ -47,6 +47,20 @@ pub(super) fn groups_of(user: &User) -> io::Result<Vec<Gid>> {
     }
 }
 
+/// Another user who has this group by itself; of several the first that the host names.
+pub(super) fn other_of_group(gid: Gid, than: Uid) -> io::Result<Option<String>> {
+    let text = match asked("getent", &["passwd"]) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::read_to_string("/etc/passwd")?,
+        listed => listed?,
+    };
+    Ok(other_in(&text, gid, than))
+}
+
+fn other_in(text: &str, gid: Gid, than: Uid) -> Option<String> {
+    let mut users = text.lines().filter_map(read_user);
+    users.find(|user| user.gid == gid && user.uid != than && !user.uid.is_root()).map(|user| user.name)
+}
+
 /// The line of one of the two databases; `None`: there is none.
 fn entry(database: &str, key: &str) -> io::Result<Option<String>> {
     match asked("getent", &[database, "--", key]) {
@@ -108,6 +122,15 @@ mod tests {
         assert_eq!(group("0").unwrap().unwrap().name, "root");
         assert_eq!((user("no-such-user").unwrap(), group("4294967290").unwrap()), (None, None));
         assert_eq!(user("--help").unwrap(), None);
+    }
+
+    #[test]
+    fn a_group_that_several_users_have_by_themselves_is_told_from_ones_own() {
+        let text =
+            "root:x:0:0::/:/bin/sh\nanna:x:1000:100::/:/bin/sh\nbert:x:1001:1001::/:/bin/sh\ncora:x:1002:100::/:\n";
+        let other = |gid, than| other_in(text, Gid::from_raw(gid), Uid::from_raw(than));
+        assert_eq!(other(100, 1000).as_deref(), Some("cora"));
+        assert_eq!((other(1001, 1001), other(0, 1000)), (None, None));
     }
 
     #[test]

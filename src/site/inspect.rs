@@ -16,7 +16,7 @@ use super::{
     dir::{About, Dir},
     disk,
     layout::{self, Item, TOP_MODE},
-    owners::{become_user, group_name, membership, user_name},
+    owners::{become_user, group_name, membership, shared_own_group, user_name},
 };
 use crate::config::Config;
 
@@ -59,6 +59,17 @@ impl Site {
         }
         become_user(Uid::from_raw(about.uid()), Gid::from_raw(about.gid()))?;
         Ok(true)
+    }
+
+    /// Why the group of a site that was made without naming one lets in too many. `None`: it does not.
+    pub fn group_warning(&self) -> Option<String> {
+        let top = fs::metadata(&self.state_dir).ok()?;
+        let (group, other) = shared_own_group(Uid::from_raw(top.uid()), Gid::from_raw(top.gid()))?;
+        Some(format!(
+            "{} is shared with group {group}, which {other} and perhaps others are in as well: they can read and write \
+             the queue; name a group that only the web server's user is in, with --group",
+            self.state_dir.display()
+        ))
     }
 
     /// Whether the site belongs to the caller.

@@ -55,6 +55,14 @@ pub(super) fn membership(uid: Uid, gid: Gid) -> Option<String> {
     (!groups.contains(&gid)).then(|| format!("user {} is not in group {group}; {advice}", user.name))
 }
 
+/// The name of the owner's own group and of another user who has it, too: a group that all customers of a shared host
+/// are in. `None`: it is the owner's alone, or not the owner's own.
+pub(super) fn shared_own_group(uid: Uid, gid: Gid) -> Option<(String, String)> {
+    by_number(uid).filter(|user| user.gid == gid && gid.as_raw() != 0)?;
+    let other = accounts::other_of_group(gid, uid).ok().flatten()?;
+    Some((group_name(gid), other))
+}
+
 /// Makes the calling process one of this user, with its groups. Only root can, and there is no way back.
 pub(super) fn become_user(uid: Uid, gid: Gid) -> io::Result<()> {
     if let Some(user) = by_number(uid) {

@@ -1,6 +1,6 @@
 //! What can be wrong with a database, in the cases that callers treat differently.
 
-use std::fmt;
+use std::{fmt, path::Path};
 
 use rusqlite::ErrorCode;
 
@@ -23,6 +23,23 @@ pub enum StoreError {
     /// The tick of another machine has used it.
     OtherMachine,
     Other(anyhow::Error),
+}
+
+impl StoreError {
+    /// With the path of the file where the sentence is about that and does not name it.
+    pub fn at(self, path: &Path) -> anyhow::Error {
+        match &self {
+            Self::Foreign | Self::Newer(_) | Self::Older(_) | Self::OtherMachine => {
+                let place = path.display().to_string();
+                anyhow::Error::from(self).context(place)
+            }
+            Self::Other(error) if error.downcast_ref::<rusqlite::Error>().is_some() => {
+                let place = path.display().to_string();
+                anyhow::Error::from(self).context(place)
+            }
+            _ => self.into(),
+        }
+    }
 }
 
 impl fmt::Display for StoreError {

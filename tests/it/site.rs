@@ -128,6 +128,13 @@ impl Site {
         self
     }
 
+    /// The same where `check` has something to say about the configuration.
+    #[track_caller]
+    pub fn create_despite_problems(self) -> Self {
+        self.run(&["check", "--create", "--allow-root"]).exits(78);
+        self
+    }
+
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }

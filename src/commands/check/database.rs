@@ -19,7 +19,7 @@ const SILENCE: Duration = Duration::from_mins(3);
 pub fn check(world: &World, found: &mut Found) {
     match Store::open(&world.config.database) {
         Ok(store) => look(world, &store, found),
-        Err(error) => found.problems.push(error.to_string()),
+        Err(error) => found.problems.push(format!("{:#}", error.at(&world.config.database))),
     }
 }
 
@@ -29,7 +29,7 @@ fn look(world: &World, store: &Store, found: &mut Found) {
             let file = world.config.database.display();
             format!("{file} is damaged ({line}); stop cron, move the file away and run `pressroom check --create`")
         })),
-        Err(error) => found.problems.push(error.to_string()),
+        Err(error) => found.problems.push(format!("{:#}", error.at(&world.config.database))),
     }
     match store.view().miscounts() {
         Ok(wrong) => found.problems.extend(wrong.into_iter().map(|sentence| format!("{sentence}; {RECOUNT}"))),
@@ -39,13 +39,13 @@ fn look(world: &World, store: &Store, found: &mut Found) {
     found.warnings.extend(silence(world, store));
     match Report::gather(world, &store.view()) {
         Ok(report) => found.warnings.extend(others(report)),
-        Err(error) => found.problems.push(format!("{error:#}")),
+        Err(error) => found.problems.push(format!("{}: {error:#}", world.config.database.display())),
     }
 }
 
 /// What `status` would say, except what is looked at here more closely.
 fn others(report: Report) -> impl Iterator<Item = String> {
-    const CLOSER: [&str; 4] = ["never_ticked", "no_tick", "disk_low", "inodes_low"];
+    const CLOSER: [&str; 5] = ["never_ticked", "no_tick", "disk_low", "inodes_low", "exporter_broken"];
     report.findings.into_iter().filter(|finding| !CLOSER.contains(&finding.code)).map(|finding| finding.text)
 }
 

@@ -31,6 +31,9 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
         create(&world, args)?;
     }
     let mut found = Found::default();
+    if args.create && args.group.is_none() {
+        found.warnings.extend(world.site.group_warning());
+    }
     user::become_owner(&world, &mut found);
     everything(&world, &mut found);
     for problem in &found.problems {

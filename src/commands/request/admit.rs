@@ -42,7 +42,7 @@ pub fn full(world: &World, view: &View, ask: &Ask, sources: u64) -> anyhow::Resu
     if state.mode == Mode::Draining {
         return Ok(Some(later(State::Unavailable, "no new files are made just now", 300)));
     }
-    if world.config.queues.get(queue).is_none_or(|rules| state.queued + sources < rules.max_queued) {
+    if world.config.queues.get(queue).is_none_or(|rules| state.queued.saturating_add(sources) < rules.max_queued) {
         return Ok(None);
     }
     let seconds = estimate::relief(world, view, ask.exporter, queue, state.queued)?;
@@ -54,7 +54,8 @@ fn over_limit(world: &World, view: &View, ask: &Ask, sources: u64) -> anyhow::Re
     let queue = params::lane(ask.exporter, &ask.values);
     let (Some(client), Some(rules)) = (&ask.client, world.config.queues.get(queue)) else { return Ok(None) };
     let pending = view.client_pending(queue, client)?;
-    let over = pending + sources >= rules.max_per_client;
+    // Who has nothing pending is let in with whatever the file is made from, however low the limit.
+    let over = pending > 0 && pending.saturating_add(sources) >= rules.max_per_client;
     over.then(|| estimate::relief(world, view, ask.exporter, queue, pending)).transpose()
 }
 

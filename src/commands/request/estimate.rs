@@ -64,10 +64,10 @@ fn left(world: &World, view: &View, exporter: &Exporter, job: &Job, now: Stamp) 
         return Ok(Some(typical.saturating_sub(spent)));
     }
     let turn = turn_comes(world, job, view.position(job)?, typical, now);
-    let Some(source) = source_of(view, job)? else { return Ok(Some(turn + typical)) };
+    let Some(source) = source_of(view, job)? else { return Ok(Some(turn.saturating_add(typical))) };
     let Some(exporter) = world.config.exporters.get(&source.exporter) else { return Ok(None) };
     let made = left(world, view, exporter, &source, now)?;
-    Ok(made.map(|made| made.max(turn) + typical))
+    Ok(made.map(|made| made.max(turn).saturating_add(typical)))
 }
 
 /// The median of the exporter's last successes.

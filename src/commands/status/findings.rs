@@ -55,6 +55,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(disk(report));
     found.extend(writer(report));
     found.extend(report.queues.iter().flat_map(queue));
+    found.extend(world.config.broken().iter().map(exporter));
     found.extend(report.breakers.iter().map(breaker));
     found.extend(report.running.iter().filter_map(run));
     found.extend(waiting(world, report));
@@ -155,6 +156,10 @@ fn held(queue: &Queue) -> Option<Finding> {
         Mode::Draining => ("queue_draining", "draining: requests are turned away"),
     };
     Some(warning(code, format!("queue {name} is {what}; `pressroom queues resume {name}` lets it go on")))
+}
+
+fn exporter((name, why): (&String, &String)) -> Finding {
+    critical("exporter_broken", format!("exporter {name}: {why}; its jobs wait until the configuration is corrected"))
 }
 
 fn breaker((name, state): &(String, Breaker)) -> Finding {

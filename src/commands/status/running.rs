@@ -41,7 +41,8 @@ fn one(world: &World, view: &View, job: Job, now: Stamp) -> anyhow::Result<Runni
     let limits = attempt.map(|attempt| attempt.limits);
     let sight = job.attempt.as_ref().map_or(Sight::Missing, |id| world.site.peek(id));
     let elapsed = elapsed(world, &job, now);
-    let allowed = limits.as_ref().map(|limits| limits.timeout + limits.kill_after + PATIENCE);
+    let allowed =
+        limits.as_ref().map(|limits| limits.timeout.saturating_add(limits.kill_after).saturating_add(PATIENCE));
     let is_overdue = sight == Sight::Alive && allowed.is_some_and(|allowed| elapsed > allowed);
     Ok(Running { job, sight, elapsed, timeout: limits.map(|limits| limits.timeout), is_overdue })
 }

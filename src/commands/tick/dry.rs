@@ -15,7 +15,7 @@ use crate::{
 
 /// Prints the plan of a round.
 pub fn run(world: &World) -> Result<(), Failure> {
-    let mut store = Store::open_readonly(&world.config.database).map_err(anyhow::Error::from)?;
+    let mut store = Store::open_readonly(&world.config.database).map_err(|error| error.at(&world.config.database))?;
     let mut round = Round::new(world, &mut store, None);
     round.calm = super::clock::jumped(&round)?;
     let dead = reaped(&round)?;
@@ -72,7 +72,7 @@ fn files(round: &Round) -> anyhow::Result<()> {
 }
 
 fn scheduled(round: &Round) -> anyhow::Result<()> {
-    for schedule in round.world.config.schedules.values() {
+    for schedule in round.world.config.sound_schedules() {
         let next = schedule::next(&round.store.view(), schedule, round.now)?;
         let when = if next <= round.now { "due now".to_owned() } else { format!("next at {}", next.rfc3339()) };
         println!("schedule {} ({}): {when}", schedule.name, schedule.exporter);

@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Rounds until the time is over or a signal says stop. The result: runs that have not ended yet.
 pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Vec<Child>, Failure> {
-    let until = since_boot() + time;
+    let until = since_boot().saturating_add(time);
     let bell = listen(world);
     let Some(lock) = succeed(world, &signals)? else { return Ok(Vec::new()) };
     point::at("linger-took-lock");
@@ -144,7 +144,7 @@ impl Linger<'_> {
     fn due(&self) -> anyhow::Result<Option<Duration>> {
         let (view, now) = (self.store.view(), Stamp::now());
         let mut due = view.next_wake()?;
-        for schedule in self.world.config.schedules.values() {
+        for schedule in self.world.config.sound_schedules() {
             let next = schedule::next(&view, schedule, now)?;
             due = Some(due.map_or(next, |due| due.min(next)));
         }

@@ -48,7 +48,8 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
     Site::open(&world.config).map_err(anyhow::Error::from)?;
     root::refuse(&world, args.allow_root)?;
     if args.dry_run {
-        return dry::run(&world);
+        dry::run(&world)?;
+        return unless_broken(&world);
     }
     let signals = signals::Stop::hold()?;
     let children = match args.linger {
@@ -58,7 +59,12 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
     if args.wait {
         launch::wait_for(children);
     }
-    Ok(())
+    unless_broken(&world)
+}
+
+/// With no exporter that can be run the rounds have only cleaned up.
+fn unless_broken(world: &World) -> Result<(), Failure> {
+    if world.config.is_wholly_broken() { Err(Failure::code(Exit::Config)) } else { Ok(()) }
 }
 
 /// A plain tick: if another one is at work, there is nothing to do.
@@ -73,13 +79,17 @@ fn once(world: &World, signals: signals::Stop) -> Result<Vec<Child>, Failure> {
     Ok(children)
 }
 
-/// For who holds the tick's lock. On a disk without any space files that have expired make some first.
+/// For who holds the tick's lock. On a disk without any space files that have expired make some first. What the
+/// configuration holds back is told once, before the first round.
 fn open_store(world: &World, lock: &File) -> Result<Store, Failure> {
     let store = match world.open_store_for_tick() {
         Err(_) if emergency::is_full(world) && emergency::free(world, lock) => world.open_store_for_tick()?,
         opened => opened?,
     };
     store.expect_machine(&machine_id()).map_err(|error| Failure::new(Exit::Config, error))?;
+    for (name, why) in world.config.broken() {
+        logging::diagnostic_line(format!("exporter {name}: {why}; its jobs wait, run `pressroom check`"));
+    }
     Ok(store)
 }
 

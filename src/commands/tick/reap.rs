@@ -138,7 +138,7 @@ pub fn ids(attempt: &str, note: Option<&LockNote>) -> TreeIds {
 fn overdue(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<()> {
     let Some(claim) = round.store.view().claim_of(attempt)? else { return Ok(()) };
     let Ok(note) = round.world.site.note_of(attempt) else { return Ok(()) };
-    let allowed = claim.limits.timeout + claim.limits.kill_after + PATIENCE;
+    let allowed = claim.limits.timeout.saturating_add(claim.limits.kill_after).saturating_add(PATIENCE);
     if note.boot_id != boot_id() || elapsed(&note) <= allowed {
         return Ok(());
     }

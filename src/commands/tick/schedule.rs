@@ -16,7 +16,7 @@ use crate::{
 
 /// Queues every schedule that is due. One that cannot be queued is reported and does not stop the rest.
 pub fn due(round: &mut Round) {
-    for schedule in round.world.config.schedules.values() {
+    for schedule in round.world.config.sound_schedules() {
         if let Err(error) = one(round, schedule) {
             round.problem(format!("schedule {}: {error:#}", schedule.name));
         }
@@ -61,8 +61,8 @@ fn bring_near(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
 /// The first beat after now: what was missed in between is not made up.
 fn after(due: Stamp, every: Duration, now: Stamp) -> Stamp {
     let every_ms = crate::model::clock::millis(every).max(1);
-    let missed = (now.0 - due.0).max(0) / every_ms;
-    due.plus_ms(every_ms * (missed + 1))
+    let missed = now.0.saturating_sub(due.0).max(0) / every_ms;
+    due.plus_ms(every_ms.saturating_mul(missed.saturating_add(1)))
 }
 
 fn ask<'a>(world: &'a World, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {

@@ -91,6 +91,10 @@ impl Seats {
     }
 
     fn hold_broken(&mut self, config: &Config, view: &View, now: Stamp, dead: &[Job]) -> anyhow::Result<()> {
+        for (name, why) in config.broken() {
+            self.reasons.push(format!("exporter {name}: {why}; its jobs wait until the configuration is corrected"));
+            self.held_back.push(name.clone());
+        }
         let running = less(view.running_by_exporter()?, dead.iter().map(|job| &job.exporter));
         for (name, exporter) in &config.exporters {
             match breaker_of(view, exporter, now)? {

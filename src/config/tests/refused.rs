@@ -64,6 +64,6 @@ fn a_wrong_value_is_shown_with_what_it_must_be() {
     has_problem("[queue.Big]", "1:8: \"Big\" cannot be the name of a queue");
     has_problem(
         "[notify]\ncommand = ['x']\non = ['never']",
-        "3:6: \"on\" in [notify] is a list; it must be a list of \"failed\" and \"ok\"",
+        "3:7: \"on\" in [notify] has \"never\"; it must be a list of \"failed\" and \"ok\"",
     );
 }

@@ -56,7 +56,14 @@ fn mistakes_of_an_exporter_are_named() {
     for (extra, wanted) in cases {
         assert_eq!(with(extra), wanted);
     }
-    assert!(with("retry_on = ['shutdown']").starts_with("5:12: \"retry_on\""));
+    assert!(
+        with("retry_on = ['lost', 'shutdown']")
+            .starts_with("5:21: \"retry_on\" in [exporter.epub] has \"shutdown\"; it")
+    );
+    assert!(
+        with("ttl = '0s'")
+            .ends_with("is \"0s\"; it must be a duration such as \"10m\", longer than nothing, or \"none\"")
+    );
 }
 
 #[test]

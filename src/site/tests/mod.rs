@@ -15,6 +15,7 @@ use std::{
     },
     path::Path,
     process::Command,
+    sync::OnceLock,
     time::Duration,
 };
 
@@ -106,6 +107,7 @@ fn config(state_dir: &Path) -> Config {
         notify: None,
         status: StatusRules::default(),
         history: HistoryRules { keep: minute, keep_ok_logs: minute },
+        broken: OnceLock::new(),
     }
 }
 
