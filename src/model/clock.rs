@@ -69,7 +69,7 @@ impl From<SystemTime> for Stamp {
 }
 
 /// A thousand years: what is longer is the same to everybody, and can be added to any moment without an overflow.
-pub const LONGEST: Duration = Duration::from_secs(1000 * 31_557_600);
+pub const LONGEST: Duration = Duration::from_hours(1000 * 8766);
 
 /// `90s`, `1h 30m`: a time as people write it, at most [`LONGEST`].
 ///

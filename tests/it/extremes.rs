@@ -100,7 +100,11 @@ fn file(place: &str, line: &str) -> String {
     for (other, lines) in needed {
         let lines: Vec<_> = lines.lines().filter(|one| place != other || !one.starts_with(key)).collect();
         let lines = lines.join("\n");
-        let fitting = if place == "PAGES" && key == "default" { "integer = '..9223372036854775807'" } else { &lines };
+        let fitting = if other == "PAGES" && place == "PAGES" && key == "default" {
+            "integer = '..9223372036854775807'"
+        } else {
+            &lines
+        };
         text = text.replace(&format!("{other}\n"), &format!("{fitting}\n{other}\n").replace("\n\n", "\n"));
     }
     text = text.replace(&format!("{place}\n"), &format!("{line}\n"));
