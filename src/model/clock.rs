@@ -115,6 +115,16 @@ mod tests {
     }
 
     #[test]
+    fn moments_and_durations_end_where_they_cannot_be_counted() {
+        for stamp in [Stamp(i64::MIN), Stamp(0), Stamp(i64::MAX)] {
+            let _ = (stamp.plus(Duration::MAX), stamp.minus(Duration::MAX), stamp.system_time(), stamp.rfc3339());
+            let _ = (Stamp(i64::MIN).since(stamp), Stamp(i64::MAX).since(stamp));
+        }
+        assert_eq!(parse_duration("580000000000y").unwrap(), LONGEST);
+        assert!(std::time::Instant::now().checked_add(LONGEST).is_some());
+    }
+
+    #[test]
     fn a_moment_ahead_is_no_time_ago() {
         assert_eq!(Stamp(5).since(Stamp(9)), Duration::ZERO);
         assert_eq!(Stamp(9).since(Stamp(5)), Duration::from_millis(4));

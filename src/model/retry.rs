@@ -112,6 +112,19 @@ mod tests {
     }
 
     #[test]
+    fn no_number_is_too_large() {
+        let rules = Rules { delay: Duration::MAX, max_delay: Duration::MAX, ..rules() };
+        assert_eq!(delay(&rules, u32::MAX, 255), Duration::MAX);
+        let huge = Limits { timeout: Duration::MAX, cpu: Some(Duration::MAX), memory: Some(u64::MAX), ..limits() };
+        for factor in [1.0, 1000.0, f64::MAX, f64::INFINITY, f64::NAN] {
+            for outcome in Outcome::ALL {
+                let next = escalate(&huge, &huge, outcome, false, factor);
+                assert_eq!((next.timeout, next.memory), (huge.timeout, huge.memory), "{factor}");
+            }
+        }
+    }
+
+    #[test]
     fn only_the_limit_that_ended_the_attempt_grows_and_not_beyond_the_most() {
         let most = Limits { timeout: Duration::from_secs(15), memory: Some(4000), ..limits() };
         let next = escalate(&limits(), &most, Outcome::Timeout, false, 2.0);

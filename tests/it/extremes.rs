@@ -231,6 +231,9 @@ fn every_option_at_its_extremes() {
             option(&site, words, "--since", value);
         }
     }
+    for value in ["0s", "1ns", "-1s", "1e309s", "99999999999999999999y"] {
+        option(&site, &["tick", "--allow-root"], "--for", value);
+    }
     for value in MOMENTS {
         option(&site, &["request", "epub", "title=Emma"], "--after", value);
         option(&site, &[&request[..], &["--no-enqueue"]].concat(), "--after", value);
@@ -341,7 +344,7 @@ fn every_number_of_a_row_at_its_extremes() {
     let site = Site::new().more("[schedule.s]\nexporter = \"epub\"\nevery = \"1h\"\nparams.title = \"S\"\n").create();
     for table in ["job", "attempt", "meta", "queue", "schedule"] {
         for column in columns(table, &site) {
-            for value in [i64::MAX, i64::MIN, 0, -1, 4_294_967_296] {
+            for value in [i64::MAX, i64::MIN, -1] {
                 let title = format!("{table}-{column}-{value}");
                 site.ask(&title);
                 let set = format!("UPDATE OR IGNORE {table} SET {column} = {value}");
