@@ -29,7 +29,7 @@ impl StoreError {
     /// With the path of the file where the sentence is about that and does not name it.
     pub fn at(self, path: &Path) -> anyhow::Error {
         match &self {
-            Self::Foreign | Self::Newer(_) | Self::Older(_) | Self::OtherMachine => {
+            Self::Foreign | Self::Altered(_) | Self::Newer(_) | Self::Older(_) | Self::OtherMachine => {
                 let place = path.display().to_string();
                 anyhow::Error::from(self).context(place)
             }
