@@ -7,9 +7,12 @@ use std::{
     path::PathBuf,
 };
 
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+use nix::{
+    libc::{O_NOFOLLOW, O_NONBLOCK},
+    unistd::Uid,
+};
 
-use super::{Cache, Entry, prune::made};
+use super::{Cache, Entry, name, prune::made};
 use crate::model::clock::Stamp;
 
 /// A finished file as it was when somebody looked.
@@ -49,6 +52,17 @@ impl Cache {
         let Some(file) = absent_is_none(opened)? else { return Ok(None) };
         let about = file.metadata()?;
         Ok(about.is_file().then(|| (file, Cached::of(path, &about))))
+    }
+
+    /// The file of this name, for a run: a regular file of the process's own user, below a directory that is no link.
+    pub fn open_own(&self, filename: &str) -> io::Result<File> {
+        let (exporter, name) = name::split(filename)?;
+        let absent = || io::Error::from(ErrorKind::NotFound);
+        let file = self.exporter_dir(exporter)?.ok_or_else(absent)?.read(name)?;
+        let about = file.metadata()?;
+        let is_ours = about.is_file() && about.uid() == Uid::effective().as_raw();
+        let foreign = || io::Error::other(format!("cache/{filename} is not a regular file of our own"));
+        is_ours.then_some(file).ok_or_else(foreign)
     }
 
     /// The file of this name as prune sees it.

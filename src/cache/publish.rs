@@ -21,8 +21,8 @@ use nix::{
 
 use super::{Cache, name, output};
 use crate::{
-    model::{clock::Stamp, point},
-    site::{dir::Dir, is_attempt},
+    model::{attempt::AttemptId, clock::Stamp, point},
+    site::dir::Dir,
 };
 
 /// The mode of a finished file: nobody writes to it any more.
@@ -81,11 +81,11 @@ fn copy_in_place(mut from: File, out: &Path) -> io::Result<File> {
 
 impl Prepared {
     /// Gives the file its name in the cache and syncs the directory. Doing it again changes nothing.
-    pub fn publish(&self, filename: &str, attempt: &str) -> io::Result<()> {
+    pub fn publish(&self, filename: &str, attempt: &AttemptId) -> io::Result<()> {
         let (exporter, name) = name::split(filename)?;
         let dir = self.cache.make_exporter_dir(exporter)?;
         if !self.is_at(&dir, name)? {
-            let temp = temp_name(attempt)?;
+            let temp = temp_name(attempt);
             self.link(&dir, &temp).map_err(|error| blocked(filename, error))?;
             point::at("run-linked");
             renameat(&dir, temp.as_os_str(), &dir, name).map_err(|errno| blocked(filename, errno.into()))?;
@@ -123,9 +123,8 @@ fn blocked(filename: &str, error: io::Error) -> io::Error {
 }
 
 /// Beside the final name, and in no reader's way: a finished file never begins with a dot.
-fn temp_name(attempt: &str) -> io::Result<OsString> {
-    let wrong = || io::Error::new(ErrorKind::InvalidInput, format!("`{attempt}` is not the id of an attempt"));
-    is_attempt(attempt).then(|| OsString::from(format!(".{attempt}"))).ok_or_else(wrong)
+fn temp_name(attempt: &AttemptId) -> OsString {
+    OsString::from(format!(".{attempt}"))
 }
 
 impl Cache {
@@ -137,8 +136,8 @@ impl Cache {
     }
 
     /// Removes the name that `attempt` may have left beside the final one. Its absence is success.
-    pub fn remove_temp(&self, exporter: &str, attempt: &str) -> io::Result<()> {
-        let temp = temp_name(attempt)?;
+    pub fn remove_temp(&self, exporter: &str, attempt: &AttemptId) -> io::Result<()> {
+        let temp = temp_name(attempt);
         self.exporter_dir(exporter)?.map_or(Ok(()), |dir| dir.unlink(&temp).map(drop))
     }
 

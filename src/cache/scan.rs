@@ -3,13 +3,13 @@
 use std::{ffi::OsStr, io};
 
 use super::{Cache, Entry, grammar};
-use crate::site::{dir::Dir, is_attempt};
+use crate::{model::attempt::AttemptId, site::dir::Dir};
 
 /// A name that an attempt has left while it published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Temp {
     pub exporter: String,
-    pub attempt: String,
+    pub attempt: AttemptId,
 }
 
 impl Cache {
@@ -32,8 +32,8 @@ impl Cache {
     pub fn temps(&self, problems: &mut Vec<String>) -> Vec<Temp> {
         let mut temps = Vec::new();
         self.each_name(problems, |_, exporter, name| {
-            if let Some(attempt) = name.strip_prefix('.').filter(|rest| is_attempt(rest)) {
-                temps.push(Temp { exporter: exporter.to_owned(), attempt: attempt.to_owned() });
+            if let Some(attempt) = name.strip_prefix('.').and_then(AttemptId::parse) {
+                temps.push(Temp { exporter: exporter.to_owned(), attempt });
             }
             Ok(())
         });

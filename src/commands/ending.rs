@@ -37,7 +37,7 @@ impl<'a> Ended<'a> {
         };
         if ours {
             self.tell_dependents(tx, &waiting)?;
-            let (job, attempt, filename) = (claim.job, &claim.attempt, &claim.filename);
+            let (job, attempt, filename) = (claim.job, claim.attempt.as_str(), &claim.filename);
             tracing::info!(job, attempt, filename, result = record.outcome.name(), "ended");
         }
         Ok(ours)
@@ -79,7 +79,8 @@ impl<'a> Ended<'a> {
 
     fn next_limits(&self, exporter: &Exporter) -> Limits {
         let most = &exporter.limits_max;
-        retry::escalate(&self.claim.limits, most, self.record.outcome, self.over_work_size, exporter.escalate)
+        let last = self.claim.limits.within(&exporter.limits, most);
+        retry::escalate(&last, most, self.record.outcome, self.over_work_size, exporter.escalate)
     }
 
     /// A job that was too big for its lane goes on in the exporter's own queue.

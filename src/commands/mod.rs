@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod ending;
+mod fit;
 pub mod jobs;
 mod paper;
 pub mod queues;

@@ -1,17 +1,75 @@
 //! One run of an exporter for a job, and what is recorded of it.
 
-use std::time::Duration;
+use std::{fmt, ops::Deref, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use ulid::Ulid;
 
 use super::{clock::Stamp, limits::Limits, status::Outcome};
+
+/// The id of an attempt: a ULID in its canonical form. Nothing else becomes part of a path below `work/` or `log/`, and
+/// the only ways to one are [`AttemptId::generate`] and the check of [`AttemptId::parse`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AttemptId(String);
+
+impl AttemptId {
+    /// One that was never used before.
+    pub fn generate() -> Self {
+        Self(Ulid::generate().to_string())
+    }
+
+    /// `None`: it is not the id of an attempt.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digit = |byte: u8| byte.is_ascii_digit() || (byte.is_ascii_uppercase() && !b"ILOU".contains(&byte));
+        let is_ulid = text.len() == 26 && text.bytes().all(digit) && text.as_bytes()[0] <= b'7';
+        is_ulid.then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Deref for AttemptId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<&str> for AttemptId {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == **other
+    }
+}
+
+impl fmt::Display for AttemptId {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for AttemptId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("`{}` is not the id of an attempt", text.escape_debug()))
+    }
+}
+
+impl From<AttemptId> for String {
+    fn from(id: AttemptId) -> Self {
+        id.0
+    }
+}
 
 /// A job that was claimed: what a run needs to know. Every statement that ends the attempt names `attempt`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     pub job: i64,
-    /// The attempt's id, a ULID.
-    pub attempt: String,
+    pub attempt: AttemptId,
     pub filename: String,
     pub exporter: String,
     /// The parameters as a JSON object.
@@ -73,7 +131,7 @@ impl Record {
 /// An attempt as history keeps it. `record` is `None` while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    pub id: String,
+    pub id: AttemptId,
     pub job: i64,
     pub filename: String,
     pub exporter: String,
@@ -87,4 +145,19 @@ pub struct Attempt {
     pub counts_from: Stamp,
     pub limits: Limits,
     pub record: Option<Record>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_is_named_by_a_ulid_and_nothing_else() {
+        assert!(AttemptId::parse(&AttemptId::generate()).is_some());
+        for name in ["", "..", "01ARZ3NDEKTSV4RRFFQ69G5FA", "01arz3ndektsv4rrffq69g5fav", "81ARZ3NDEKTSV4RRFFQ69G5FAV"]
+        {
+            assert_eq!(AttemptId::parse(name), None, "{name}");
+            assert!(serde_json::from_value::<AttemptId>(name.into()).is_err(), "{name}");
+        }
+    }
 }

@@ -67,6 +67,19 @@ pub fn is_ours(name: &str) -> bool {
     (1..=MAX_BYTES).contains(&name.len()) && !name.starts_with(['.', '-']) && name.chars().all(is_allowed) && hash_fits
 }
 
+/// Whether `text` can be the filename of a job: `<exporter>/<name>`, each of our grammar.
+pub fn is_filename(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(exporter, name)| is_name(exporter) && is_ours(name))
+}
+
+/// Whether `text` can be the name of an exporter or a queue, and of a directory.
+pub fn is_name(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() <= 255
+        && text.bytes().next().is_some_and(plain)
+        && text.bytes().all(|byte| plain(byte) || byte == b'_' || byte == b'-')
+}
+
 /// What is wrong with a piece of literal text in a template, as the end of a sentence that begins with "it".
 pub fn literal_problem(text: &str) -> Option<String> {
     let bad = text.chars().find(|c| !is_allowed(*c) || matches!(c, '~' | '%'))?;

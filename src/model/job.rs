@@ -1,6 +1,6 @@
 //! One row of the queue: a wanted file that is queued, started or failed.
 
-use super::{clock::Stamp, status::Status};
+use super::{attempt::AttemptId, clock::Stamp, status::Status};
 
 /// A row of the `job` table.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Job {
     /// When it failed for good.
     pub failed: Option<Stamp>,
     /// The running attempt's id, or the last one's.
-    pub attempt: Option<String>,
+    pub attempt: Option<AttemptId>,
     pub attempts: u32,
     /// From 0 to 100, as the exporter said.
     pub percent: Option<u8>,

@@ -36,6 +36,20 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// These limits of a row, brought between the configured ones and the most that retries may raise them to. What the
+    /// row leaves open counts as configured, and so does what no retry raises.
+    #[must_use]
+    pub fn within(&self, configured: &Self, most: &Self) -> Self {
+        Self {
+            timeout: self.timeout.min(most.timeout).max(configured.timeout),
+            memory: between(self.memory, configured.memory, most.memory),
+            cpu: between(self.cpu, configured.cpu, most.cpu),
+            file_size: between(self.file_size, configured.file_size, most.file_size),
+            work_size: between(self.work_size, configured.work_size, most.work_size),
+            ..configured.clone()
+        }
+    }
+
     /// No limit at all, for the record of an attempt that was never started.
     pub const fn none() -> Self {
         Self {
@@ -56,6 +70,13 @@ impl Limits {
 /// From a row, which may hold any number; see [`LONGEST`].
 fn duration(seconds: f64) -> Result<Duration, TryFromFloatSecsError> {
     Ok(Duration::try_from_secs_f64(seconds)?.min(LONGEST))
+}
+
+/// What is not limited by the configuration is not limited by a row.
+fn between<T: Ord + Copy>(row: Option<T>, configured: Option<T>, most: Option<T>) -> Option<T> {
+    let least = configured?;
+    let wanted = row.unwrap_or(least);
+    Some(most.map_or(wanted, |most| wanted.min(most)).max(least))
 }
 
 mod seconds {
@@ -89,5 +110,40 @@ mod optional_seconds {
         Option::<f64>::deserialize(deserializer)?
             .map(|seconds| super::duration(seconds).map_err(serde::de::Error::custom))
             .transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(seconds: u64, size: Option<u64>) -> Limits {
+        let timeout = Duration::from_secs(seconds);
+        let times = Limits { timeout, cpu: size.map(Duration::from_secs), ..Limits::none() };
+        Limits { memory: size, file_size: size, work_size: size, open_files: size, ..times }
+    }
+
+    #[test]
+    fn limits_of_a_row_are_never_looser_than_the_most_nor_stricter_than_configured() {
+        let (least, most) = (limits(10, Some(100)), limits(40, Some(400)));
+        assert_eq!(
+            limits(20, Some(200)).within(&least, &most),
+            Limits { open_files: Some(100), ..limits(20, Some(200)) }
+        );
+        assert_eq!(
+            limits(999, None).within(&least, &most),
+            Limits { timeout: Duration::from_secs(40), ..least.clone() }
+        );
+        assert_eq!(limits(0, Some(0)).within(&least, &most), least);
+        assert_eq!(limits(20, Some(9999)).within(&least, &most).memory, Some(400));
+        let open = limits(10, None);
+        assert_eq!(limits(10, Some(1)).within(&open, &open), open);
+    }
+
+    #[test]
+    fn limits_that_are_no_limits_are_refused() {
+        for text in ["[]", "{}", r#"{"timeout":-1}"#, r#"{"timeout":1e300,"kill_after":1,"cpu_time_limit":null}"#] {
+            assert!(serde_json::from_str::<Limits>(text).is_err(), "{text}");
+        }
     }
 }

@@ -36,6 +36,7 @@ pub(super) fn items(site: &Site, config: &Config) -> Vec<Item> {
         item(config.database.clone(), Kind::File, 0o660, true),
         item(site.doorbell(), Kind::Fifo, 0o660, true),
         item(site.reserve(), Kind::File, 0o660, true),
+        item(site.waiters(), Kind::File, 0o660, true),
     ]
 }
 

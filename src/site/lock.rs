@@ -3,14 +3,18 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions},
     io::{self, ErrorKind},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::Path,
 };
 
 use fs2::FileExt;
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+use nix::{
+    libc::{O_NOFOLLOW, O_NONBLOCK},
+    unistd::Uid,
+};
 
-use super::{Site, attempts::checked};
+use super::Site;
+use crate::model::attempt::AttemptId;
 
 /// What trying to take an attempt's lock showed.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub enum Probe {
     /// Nobody held it; we do now, until the file is dropped.
     Free(File),
     Missing,
-    /// It could not be opened, or is no regular file: nothing can be said.
+    /// It could not be opened, or is no regular file of our own: nothing can be said.
     Unverified,
 }
 
@@ -35,8 +39,8 @@ pub enum Sight {
 
 impl Site {
     /// A new lock for `attempt`, held exclusively by the returned file and its copies. It must not exist yet.
-    pub fn new_lock(&self, attempt: &str) -> io::Result<File> {
-        let path = self.lock_of(checked(attempt)?);
+    pub fn new_lock(&self, attempt: &AttemptId) -> io::Result<File> {
+        let path = self.lock_of(attempt);
         let lock = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         lock.set_permissions(Permissions::from_mode(0o600))?;
         // It waits: an onlooker may have found the new file first and lets go at once.
@@ -46,8 +50,8 @@ impl Site {
 
     /// Takes an attempt's lock if its run is dead. Since an onlooker may hold it for a moment, "alive" is only sure
     /// when several tries say so. Only for the tick that holds `tick.lock`.
-    pub fn try_take(&self, attempt: &str) -> Probe {
-        let lock = match open(&self.lock_of(attempt), OpenOptions::new().read(true).write(true)) {
+    pub fn try_take(&self, attempt: &AttemptId) -> Probe {
+        let lock = match self.open_lock(attempt, OpenOptions::new().read(true).write(true)) {
             Ok(lock) => lock,
             Err(Sight::Missing) => return Probe::Missing,
             Err(_) => return Probe::Unverified,
@@ -60,8 +64,8 @@ impl Site {
     }
 
     /// Looks whether an attempt's lock is held, and lets go at once.
-    pub fn peek(&self, attempt: &str) -> Sight {
-        let lock = match open(&self.lock_of(attempt), OpenOptions::new().read(true)) {
+    pub fn peek(&self, attempt: &AttemptId) -> Sight {
+        let lock = match self.open_lock(attempt, OpenOptions::new().read(true)) {
             Ok(lock) => lock,
             Err(sight) => return sight,
         };
@@ -72,9 +76,36 @@ impl Site {
         }
     }
 
+    /// Opens a lock that is there.
+    fn open_lock(&self, attempt: &AttemptId, how: &mut OpenOptions) -> Result<File, Sight> {
+        self.open_if_own(&self.lock_of(attempt), how).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Sight::Missing,
+            _ => Sight::Unverified,
+        })
+    }
+
+    /// Opens a file below the state directory for reading, if it is our own.
+    pub(super) fn open_own(&self, path: &Path) -> io::Result<File> {
+        self.open_if_own(path, OpenOptions::new().read(true))
+    }
+
+    /// Nothing that lies in the place of the file may be followed or block us, and what it says is believed only if
+    /// it is a regular file of our own (for root also of the user who owns the site).
+    fn open_if_own(&self, path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+        let file = how.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path)?;
+        let (about, us) = (file.metadata()?, Uid::effective());
+        let is_ours = || about.uid() == us.as_raw() || us.is_root() && self.is_owners(about.uid());
+        let refused = || io::Error::other(format!("{} is not a regular file of our own", path.display()));
+        (about.is_file() && is_ours()).then_some(file).ok_or_else(refused)
+    }
+
+    fn is_owners(&self, uid: u32) -> bool {
+        fs::metadata(self.state_dir()).is_ok_and(|top| top.uid() == uid)
+    }
+
     /// Removes an attempt's lock file. Its absence is success.
-    pub fn remove_lock(&self, attempt: &str) -> io::Result<()> {
-        absent_is_fine(fs::remove_file(self.lock_of(checked(attempt)?)))
+    pub fn remove_lock(&self, attempt: &AttemptId) -> io::Result<()> {
+        absent_is_fine(fs::remove_file(self.lock_of(attempt)))
     }
 
     /// The lock of the one tick at work. `None`: another tick holds it.
@@ -89,32 +120,20 @@ impl Site {
 
     /// Waits for the lock of the tick at work. A signal that is handled ends the wait with `Interrupted`.
     pub fn wait_for_tick(&self) -> io::Result<File> {
-        let lock = open_own(&self.tick_lock())?;
+        let lock = make_own(&self.tick_lock())?;
         lock.lock_exclusive()?;
         Ok(lock)
     }
 }
 
-/// Opens a lock that is there. Nothing that lies in its place may be followed or block us.
-fn open(path: &Path, how: &mut OpenOptions) -> Result<File, Sight> {
-    let lock = how.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Sight::Missing,
-        _ => Sight::Unverified,
-    })?;
-    match lock.metadata() {
-        Ok(about) if about.is_file() => Ok(lock),
-        _ => Err(Sight::Unverified),
-    }
-}
-
-fn open_own(path: &Path) -> io::Result<File> {
+fn make_own(path: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
     how.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(O_NOFOLLOW | O_NONBLOCK);
     how.open(path)
 }
 
 fn take(path: &Path) -> io::Result<Option<File>> {
-    let lock = open_own(path)?;
+    let lock = make_own(path)?;
     Ok((!held(lock.try_lock_exclusive())?).then_some(lock))
 }
 

@@ -27,7 +27,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use attempts::is_attempt;
 pub use bell::Doorbell;
 pub use disk::{free_bytes, free_inodes, index_may_fault};
 pub use lock::{Probe, Sight};
@@ -35,7 +34,7 @@ pub use machine::{boot_id, machine_id};
 pub use note::{LockNote, ProcessId};
 pub use round::RoundMark;
 
-use crate::config::Config;
+use crate::{config::Config, model::attempt::AttemptId};
 
 /// A state directory that carries our marker.
 #[derive(Clone, Debug)]
@@ -128,15 +127,19 @@ impl Site {
         self.queue().join("reserve")
     }
 
-    pub fn work_of(&self, attempt: &str) -> PathBuf {
-        self.work().join(attempt)
+    pub fn waiters(&self) -> PathBuf {
+        self.queue().join("waiters")
     }
 
-    pub fn lock_of(&self, attempt: &str) -> PathBuf {
+    pub fn work_of(&self, attempt: &AttemptId) -> PathBuf {
+        self.work().join(&**attempt)
+    }
+
+    pub fn lock_of(&self, attempt: &AttemptId) -> PathBuf {
         self.work().join(format!("{attempt}.lock"))
     }
 
-    pub fn log_of(&self, attempt: &str) -> PathBuf {
+    pub fn log_of(&self, attempt: &AttemptId) -> PathBuf {
         self.log().join(format!("{attempt}.log"))
     }
 }

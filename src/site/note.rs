@@ -1,16 +1,9 @@
 //! The note in an attempt's lock file: which processes belong to it, for whoever has to end them after a crash.
 
-use std::{
-    fmt::Write as _,
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::{FileExt, OpenOptionsExt},
-    time::Duration,
-};
-
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+use std::{fmt::Write as _, fs::File, io, os::unix::fs::FileExt, time::Duration};
 
 use super::Site;
+use crate::model::attempt::AttemptId;
 
 /// A note is far shorter; a file that is longer was not written by us.
 const LONGEST: usize = 4096;
@@ -96,9 +89,8 @@ impl ProcessId {
 
 impl Site {
     /// The note of an attempt, read without touching its lock.
-    pub fn note_of(&self, attempt: &str) -> io::Result<LockNote> {
-        let flags = O_NOFOLLOW | O_NONBLOCK;
-        LockNote::read(&OpenOptions::new().read(true).custom_flags(flags).open(self.lock_of(attempt))?)
+    pub fn note_of(&self, attempt: &AttemptId) -> io::Result<LockNote> {
+        LockNote::read(&self.open_own(&self.lock_of(attempt))?)
     }
 }
 

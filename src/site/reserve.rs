@@ -3,7 +3,7 @@
 use std::{
     fs::{File, OpenOptions, Permissions},
     io::{self, ErrorKind},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
 };
 
 use nix::{
@@ -19,8 +19,7 @@ pub(super) const SIZE: u64 = 1 << 20;
 impl Site {
     /// Frees the reserve. `false`: it had been given up before.
     pub fn give_up_reserve(&self) -> io::Result<bool> {
-        let flags = O_NOFOLLOW | O_NONBLOCK;
-        let file = match OpenOptions::new().write(true).custom_flags(flags).open(self.reserve()) {
+        let file = match self.open_reserve(OpenOptions::new().write(true)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             opened => opened?,
         };
@@ -32,8 +31,7 @@ impl Site {
     /// Takes the reserve back if there is space enough again; tells whether it is whole.
     pub fn restore_reserve(&self) -> io::Result<bool> {
         let mut how = OpenOptions::new();
-        how.write(true).create(true).truncate(false).mode(0o660).custom_flags(O_NOFOLLOW | O_NONBLOCK);
-        let file = how.open(self.reserve())?;
+        let file = self.open_reserve(how.write(true).create(true).truncate(false).mode(0o660))?;
         if file.metadata()?.len() >= SIZE {
             return Ok(true);
         }
@@ -44,6 +42,16 @@ impl Site {
         // Made anew by this user, it may have the wrong mode; of the other user's it cannot be changed, nor need it be.
         let _ = file.set_permissions(Permissions::from_mode(0o660));
         fill(&file)
+    }
+
+    /// Whoever may write in `queue/` can put anything in its place. Nothing is followed, nothing blocks us, and a file
+    /// that has another name as well is somebody's: it is neither cut nor filled.
+    fn open_reserve(&self, how: &mut OpenOptions) -> io::Result<File> {
+        let path = self.reserve();
+        let file = how.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(&path)?;
+        let about = file.metadata()?;
+        let refused = || io::Error::other(format!("{} is not a regular file with one name; remove it", path.display()));
+        (about.is_file() && about.nlink() == 1).then_some(file).ok_or_else(refused)
     }
 }
 

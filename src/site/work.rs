@@ -18,24 +18,30 @@ use nix::{
     sys::stat::{FchmodatFlags, Mode, fchmodat},
 };
 
-use super::{Site, attempts::checked, dir::Dir};
+use super::{Site, dir::Dir};
+use crate::model::attempt::AttemptId;
 
 /// Names handled at once: a directory with millions of them must not fill our memory.
 const BATCH: usize = 4096;
 
 impl Site {
     /// Makes the work directory of `attempt`, for its owner alone. It must not exist yet.
-    pub fn make_work(&self, attempt: &str) -> io::Result<PathBuf> {
-        let path = self.work_of(checked(attempt)?);
+    pub fn make_work(&self, attempt: &AttemptId) -> io::Result<PathBuf> {
+        let path = self.work_of(attempt);
         fs::create_dir(&path)?;
         fs::set_permissions(&path, Permissions::from_mode(0o700))?;
         Ok(path)
     }
 
+    /// Whether the attempt has a work directory of ours.
+    pub fn has_work(&self, attempt: &AttemptId) -> bool {
+        fs::symlink_metadata(self.work_of(attempt)).is_ok_and(|about| about.is_dir())
+    }
+
     /// Removes the work directory with all that is in it, whatever its modes and depth. No link is followed.
     /// Its absence is success.
-    pub fn remove_work(&self, attempt: &str) -> io::Result<()> {
-        let name = OsStr::new(checked(attempt)?);
+    pub fn remove_work(&self, attempt: &AttemptId) -> io::Result<()> {
+        let name = OsStr::new(&**attempt);
         let work = match Dir::open_real(&self.work()) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             opened => opened?,

@@ -1,8 +1,8 @@
 //! Which job is next, and where the others stand.
 
-use rusqlite::{Params, params};
+use rusqlite::{ToSql, params};
 
-use super::{Result, View, rows};
+use super::{Result, View};
 use crate::model::{clock::Stamp, job::Job};
 
 const SERVED: &str = "SELECT served FROM queue WHERE name = ?";
@@ -66,7 +66,9 @@ impl View<'_> {
     pub fn by_turn(&self, queues: &[String]) -> Result<Vec<String>> {
         let mut turns = Vec::with_capacity(queues.len());
         for queue in queues {
-            let served = self.one(SERVED, params![queue], |row| row.get::<_, Stamp>(0))?.unwrap_or_default();
+            // One that cannot be read is as good as never.
+            let served = self.one(SERVED, params![queue], |row| Ok(row.get::<_, Stamp>(0).unwrap_or_default()))?;
+            let served = served.unwrap_or_default();
             turns.push((served, queue.clone()));
         }
         turns.sort();
@@ -87,15 +89,17 @@ impl View<'_> {
     }
 
     /// The first job of an answer that fits, with its rank.
-    fn first_ranked(&self, sql: &str, params: impl Params, fits: impl Fn(&Job) -> bool) -> Result<Option<(i64, Job)>> {
-        let mut statement = self.conn.prepare_cached(sql)?;
-        let mut found = statement.query(params)?;
-        while let Some(row) = found.next()? {
-            let job = rows::job(row)?;
-            if fits(&job) {
-                return Ok(Some((row.get("rank")?, job)));
-            }
-        }
-        Ok(None)
+    fn first_ranked(
+        &self,
+        sql: &str,
+        params: &[&dyn ToSql],
+        fits: impl Fn(&Job) -> bool,
+    ) -> Result<Option<(i64, Job)>> {
+        let mut first = None;
+        self.each_job(sql, params, |job, rank| {
+            first = fits(&job).then_some((rank, job));
+            first.is_none()
+        })?;
+        Ok(first)
     }
 }

@@ -2,8 +2,13 @@
 
 use rusqlite::params;
 
-use super::{Result, Tx, rows};
-use crate::model::{attempt::Claim, clock::Stamp, job::Job, limits::Limits};
+use super::{Result, Tx};
+use crate::model::{
+    attempt::{AttemptId, Claim},
+    clock::Stamp,
+    job::Job,
+    limits::Limits,
+};
 
 pub(super) const CLAIM: &str = "
     UPDATE job
@@ -29,14 +34,14 @@ impl Tx<'_> {
     pub fn claim(
         &self,
         job: &Job,
-        attempt: &str,
+        attempt: &AttemptId,
         limits: &Limits,
         now: Stamp,
         counts_from: Stamp,
     ) -> Result<Option<Claim>> {
         let mut claimed_row = None;
         self.counting(job.id, || {
-            claimed_row = self.one(CLAIM, params![job.id, attempt, now], rows::job)?;
+            claimed_row = self.one_job(CLAIM, params![job.id, attempt, now])?;
             Ok(claimed_row.is_some())
         })?;
         let Some(job) = claimed_row else { return Ok(None) };
@@ -63,10 +68,10 @@ impl Tx<'_> {
 }
 
 /// What the run of a started job is told.
-pub(super) fn claimed(job: Job, attempt: &str, limits: &Limits, now: Stamp) -> Claim {
+pub(super) fn claimed(job: Job, attempt: &AttemptId, limits: &Limits, now: Stamp) -> Claim {
     Claim {
         job: job.id,
-        attempt: attempt.to_owned(),
+        attempt: attempt.clone(),
         filename: job.filename,
         exporter: job.exporter,
         params: job.params,

@@ -1,9 +1,10 @@
 //! Reading counts: kept ones where rows may be many, counted from the rows where they are few.
 
-use rusqlite::params;
+use rusqlite::{Row, params};
 
 use super::{
     Result, View,
+    checked::Name,
     rows::{self, Count},
 };
 use crate::model::{clock::Stamp, job::Job, status::Status};
@@ -37,32 +38,43 @@ impl View<'_> {
     /// How many queued and started jobs of this queue the client has asked for.
     pub fn client_pending(&self, queue: &str, client: &str) -> Result<u64> {
         Ok(self
-            .one(CLIENT_PENDING, params![queue, client], |row| row.get::<_, Count>(0))?
+            .one(CLIENT_PENDING, params![queue, client], |row| Ok(row.get::<_, Count>(0).ok()))?
+            .flatten()
             .map_or(0, |pending| pending.0))
     }
 
     /// Started jobs by queue. Counted from the rows, so that no slot can leak.
     pub fn running_by_queue(&self) -> Result<Vec<(String, u32)>> {
-        self.all(RUNNING_BY_QUEUE, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.counted_by_name(RUNNING_BY_QUEUE)
     }
 
     /// Started jobs by exporter.
     pub fn running_by_exporter(&self) -> Result<Vec<(String, u32)>> {
-        self.all(RUNNING_BY_EXPORTER, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.counted_by_name(RUNNING_BY_EXPORTER)
     }
 
     /// Failed jobs by queue and status.
     pub fn failed_by_queue(&self) -> Result<Vec<(String, Status, u64)>> {
-        self.all(FAILED_BY_QUEUE, [], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Count>(2)?.0)))
+        let read = |row: &Row<'_>| Ok(row.get::<_, Name>(0).ok().zip(row.get(1).ok()).zip(row.get::<_, Count>(2).ok()));
+        let counts = self.with_room(|| self.all(FAILED_BY_QUEUE, [], read))?;
+        Ok(counts.into_iter().flatten().map(|((queue, status), count)| (queue.0, status, count.0)).collect())
+    }
+
+    /// What has no name of ours is counted too, under a name that no queue or exporter has: it takes a seat.
+    fn counted_by_name(&self, sql: &str) -> Result<Vec<(String, u32)>> {
+        let read = |row: &Row<'_>| Ok((row.get(0).map_or_else(|_| String::new(), |name: Name| name.0), row.get(1)?));
+        self.with_room(|| self.all(sql, [], read))
     }
 
     /// Every exporter that has a queued or failed job, configured or not.
     pub fn exporters(&self) -> Result<Vec<String>> {
-        self.all(EXPORTERS, [], |row| row.get(0))
+        let names = self.with_room(|| self.all(EXPORTERS, [], |row| Ok(row.get::<_, Name>(0).ok())))?;
+        Ok(names.into_iter().flatten().map(|name| name.0).collect())
     }
 
     /// The job of this exporter that is queued, and could have been started, for the longest time; and since when.
     pub fn oldest_queued_job(&self, exporter: &str) -> Result<Option<(Job, Stamp)>> {
-        self.one(OLDEST_QUEUED_JOB, params![exporter], |row| Ok((rows::job(row)?, row.get("queued_since")?)))
+        let read = |row: &Row<'_>| Ok(rows::job(row).ok().zip(row.get("queued_since").ok()));
+        Ok(self.one(OLDEST_QUEUED_JOB, params![exporter], read)?.flatten())
     }
 }

@@ -4,6 +4,8 @@ use std::{fmt, path::Path};
 
 use rusqlite::ErrorCode;
 
+use super::checked::Unreadable;
+
 /// Why the database could not be used. Each prints as one sentence.
 #[derive(Debug)]
 pub enum StoreError {
@@ -20,6 +22,10 @@ pub enum StoreError {
     /// Somebody else held the write lock for all of the deadline.
     Busy,
     DiskFull,
+    /// A value is longer than any of ours.
+    TooBig,
+    /// A row that none of ours can be.
+    Unreadable(Unreadable),
     /// The tick of another machine has used it.
     OtherMachine,
     Other(anyhow::Error),
@@ -64,6 +70,10 @@ impl fmt::Display for StoreError {
             ),
             Self::Busy => f.write_str("the database is busy: another process has held its write lock for too long"),
             Self::DiskFull => f.write_str("the disk of the database is full; free some space"),
+            Self::TooBig => {
+                f.write_str("a row of the database is longer than any of pressroom's; the next tick removes it")
+            }
+            Self::Unreadable(found) => write!(f, "{found}; the next tick removes it"),
             Self::OtherMachine => f.write_str(
                 "the database belongs to another machine; if the site was moved here, run `pressroom check --create`",
             ),
@@ -83,6 +93,7 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::DiskFull) => Self::DiskFull,
             // The index of the log cannot be made: for that, too, some kilobytes are needed.
             _ if is_extended(&error, rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => Self::DiskFull,
+            Some(ErrorCode::TooBig) => Self::TooBig,
             Some(ErrorCode::NotADatabase) => Self::Foreign,
             _ => Self::Other(anyhow::Error::new(error).context("database")),
         }

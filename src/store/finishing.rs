@@ -7,6 +7,7 @@ use rusqlite::{Params, named_params, params};
 
 use super::{
     Result, Tx, View,
+    checked::{Name, Tries},
     rows::{Count, Millis},
 };
 use crate::model::{
@@ -169,9 +170,10 @@ impl Tx<'_> {
                     ":output_size": record.output_size.map(Count), ":log_tail": record.log_tail,
                     ":message": record.message, ":detail": record.detail,
                 },
-                |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)),
+                // What of it cannot be read is not counted: the row is not ours.
+                |row| Ok(row.get::<_, Name>(0).ok().zip(row.get::<_, Tries>(1).ok()).zip(row.get(2).ok())),
             )?;
-            if let Some((exporter, number, waited)) = closed {
+            if let Some(((Name(exporter), Tries(number)), waited)) = closed.flatten() {
                 self.tally(&exporter, number, waited, record)?;
             }
         }

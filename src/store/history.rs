@@ -5,20 +5,23 @@ use std::time::Duration;
 use rusqlite::{Row, params};
 
 use super::{
-    Result, View,
-    rows::{self, Count, Millis},
+    Result, StoreError, View,
+    checked::Filename,
+    rows::{Count, Millis},
 };
 use crate::model::{attempt::Attempt, breaker::FirstAttempt, clock::Stamp, status::Outcome};
 
-pub(super) const ATTEMPT: &str = "SELECT * FROM attempt WHERE id = ?";
+pub(super) const ATTEMPT: &str = "SELECT rowid AS row, * FROM attempt WHERE id = ?";
 
 /// In the order of writing, which no clock can upset.
 pub(super) const LATEST_OK: &str = "
-    SELECT * FROM attempt WHERE filename = ? AND result = 'ok' ORDER BY rowid DESC LIMIT 1";
+    SELECT rowid AS row, * FROM attempt WHERE filename = ? AND result = 'ok' ORDER BY rowid DESC LIMIT 1";
 
-pub(super) const ATTEMPTS_OF: &str = "SELECT * FROM attempt WHERE filename = ? ORDER BY rowid DESC LIMIT ?";
+pub(super) const ATTEMPTS_OF: &str =
+    "SELECT rowid AS row, * FROM attempt WHERE filename = ? ORDER BY rowid DESC LIMIT ?";
 
-pub(super) const ATTEMPTS_OF_JOB: &str = "SELECT * FROM attempt WHERE job = ? ORDER BY rowid DESC LIMIT ?";
+pub(super) const ATTEMPTS_OF_JOB: &str =
+    "SELECT rowid AS row, * FROM attempt WHERE job = ? ORDER BY rowid DESC LIMIT ?";
 
 /// Enough to find a few different files among repeated ones.
 pub(super) const FIRST_ATTEMPTS: &str = "
@@ -34,7 +37,7 @@ pub(super) const OK_DURATIONS: &str = "
 pub(super) const OUTCOMES_SINCE: &str = "
     SELECT result, count(*) FROM attempt WHERE ended >= ? GROUP BY result ORDER BY result";
 
-const ATTEMPT_AT: &str = "SELECT * FROM attempt WHERE rowid = ?";
+const ATTEMPT_AT: &str = "SELECT rowid AS row, * FROM attempt WHERE rowid = ?";
 
 /// From one name to the next along the index, without reading the attempts between.
 pub(super) const FILES_NAMED: &str = "
@@ -48,12 +51,15 @@ pub(super) const FILES_NAMED: &str = "
 
 impl View<'_> {
     pub fn attempt(&self, id: &str) -> Result<Option<Attempt>> {
-        self.one(ATTEMPT, params![id], rows::attempt)
+        self.one_attempt(ATTEMPT, params![id])
     }
 
-    /// The attempt in this row of its table.
+    /// The attempt in this row of its table. One that cannot be read is left out.
     pub(super) fn attempt_at(&self, row: i64) -> Result<Option<Attempt>> {
-        self.one(ATTEMPT_AT, params![row], rows::attempt)
+        match self.one_attempt(ATTEMPT_AT, params![row]) {
+            Err(StoreError::Unreadable(_) | StoreError::TooBig) => Ok(None),
+            read => read,
+        }
     }
 
     /// Files that there were attempts at and whose names begin so, in order; at most `limit`.
@@ -63,17 +69,17 @@ impl View<'_> {
 
     /// The newest attempt that published this file.
     pub fn latest_ok(&self, filename: &str) -> Result<Option<Attempt>> {
-        self.one(LATEST_OK, params![filename], rows::attempt)
+        self.one_attempt(LATEST_OK, params![filename])
     }
 
     /// The newest attempts at this file, the newest first.
     pub fn attempts_of(&self, filename: &str, limit: u32) -> Result<Vec<Attempt>> {
-        self.all(ATTEMPTS_OF, params![filename, limit], rows::attempt)
+        self.attempts(ATTEMPTS_OF, params![filename, limit])
     }
 
     /// The newest attempts of a job, which may be gone, the newest first.
     pub fn attempts_of_job(&self, id: i64, limit: u32) -> Result<Vec<Attempt>> {
-        self.all(ATTEMPTS_OF_JOB, params![id, limit], rows::attempt)
+        self.attempts(ATTEMPTS_OF_JOB, params![id, limit])
     }
 
     /// The last ended first attempts of an exporter at `n` different files, the newest first.
@@ -82,7 +88,7 @@ impl View<'_> {
         let mut statement = self.conn.prepare_cached(FIRST_ATTEMPTS)?;
         let mut rows = statement.query(params![exporter])?;
         while let Some(row) = rows.next()? {
-            let next = first_attempt(row)?;
+            let Ok(next) = first_attempt(row) else { continue };
             if found.len() >= n as usize {
                 break;
             }
@@ -95,18 +101,22 @@ impl View<'_> {
 
     /// How long the newest successful attempts of an exporter ran.
     pub fn ok_durations(&self, exporter: &str, n: u32) -> Result<Vec<Duration>> {
-        self.all(OK_DURATIONS, params![exporter, n], |row| row.get::<_, Millis>(0).map(|duration| duration.0))
+        let durations = self.all(OK_DURATIONS, params![exporter, n], |row| Ok(row.get::<_, Millis>(0).ok()))?;
+        Ok(durations.into_iter().flatten().map(|duration| duration.0).collect())
     }
 
     /// How many attempts ended in which way since then.
     pub fn outcomes_since(&self, since: Stamp) -> Result<Vec<(Outcome, u64)>> {
-        self.all(OUTCOMES_SINCE, params![since], |row| Ok((row.get(0)?, row.get::<_, Count>(1)?.0)))
+        let counts = self.all(OUTCOMES_SINCE, params![since], |row| {
+            Ok(row.get(0).ok().zip(row.get::<_, Count>(1).ok().map(|count| count.0)))
+        })?;
+        Ok(counts.into_iter().flatten().collect())
     }
 }
 
 fn first_attempt(row: &Row<'_>) -> rusqlite::Result<FirstAttempt> {
     Ok(FirstAttempt {
-        filename: row.get("filename")?,
+        filename: row.get::<_, Filename>("filename")?.0,
         outcome: row.get("result")?,
         exit_code: row.get("exit_code")?,
         ended: row.get("ended")?,

@@ -2,11 +2,13 @@
 
 use rusqlite::params;
 
-use super::{
-    Result, Tx, View,
-    rows::{self, Count},
+use super::{Result, Tx, View, rows::Count};
+use crate::model::{
+    attempt::{Attempt, AttemptId},
+    clock::Stamp,
+    job::Job,
+    status::Status,
 };
-use crate::model::{attempt::Attempt, clock::Stamp, job::Job, status::Status};
 
 /// One whose source has been started already, which never are many, goes with that source or not at all.
 pub(super) const OVERDUE: &str = "
@@ -50,7 +52,7 @@ const HAS_NEWS: &str = "SELECT EXISTS (SELECT 1 FROM news)";
 const NEWS_COUNT: &str = "SELECT count(*) FROM news";
 
 const NEWS: &str = "
-    SELECT attempt.* FROM news JOIN attempt ON attempt.id = news.attempt ORDER BY news.attempt LIMIT ?";
+    SELECT attempt.rowid AS row, attempt.* FROM news JOIN attempt ON attempt.id = news.attempt ORDER BY news.attempt LIMIT ?";
 
 const FORGET_NEWS: &str = "DELETE FROM news";
 
@@ -70,22 +72,22 @@ impl View<'_> {
 
     /// Jobs of an exporter that are queued, and could have been started, since before `before`.
     pub fn overdue_queued(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
-        self.all(OVERDUE, params![exporter, before, limit], rows::job)
+        self.jobs(OVERDUE, params![exporter, before, limit])
     }
 
     /// Queued jobs of an exporter that nobody has asked about since before `before`.
     pub fn abandoned(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
-        self.all(ABANDONED, params![exporter, before, limit], rows::job)
+        self.jobs(ABANDONED, params![exporter, before, limit])
     }
 
     /// Jobs of an exporter that failed before `before`.
     pub fn old_failures(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
-        self.all(OLD_FAILURES, params![exporter, before, limit], rows::job)
+        self.jobs(OLD_FAILURES, params![exporter, before, limit])
     }
 
     /// Failed jobs that nobody has been told about, in the order of their ids.
     pub fn unreported(&self, limit: u32) -> Result<Vec<Job>> {
-        self.all(UNREPORTED, params![limit], rows::job)
+        self.jobs(UNREPORTED, params![limit])
     }
 
     /// Whether something was made since the news were last taken or forgotten.
@@ -107,7 +109,7 @@ impl Tx<'_> {
     /// The first `limit` attempts that succeeded since the last call, and how many there are in all.
     pub fn take_news(&self, limit: u32) -> Result<(Vec<Attempt>, u64)> {
         let count = self.one(NEWS_COUNT, [], |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0);
-        let news = self.all(NEWS, params![limit], rows::attempt)?;
+        let news = self.attempts(NEWS, params![limit])?;
         self.forget_news()?;
         Ok((news, count))
     }
@@ -118,13 +120,19 @@ impl Tx<'_> {
     }
 
     /// Deletes the oldest attempts that ended before `before`; their logs are the caller's to delete.
-    pub fn trim_attempts(&self, before: Stamp, limit: u32) -> Result<Vec<String>> {
-        self.all(TRIM_ATTEMPTS, params![before, limit], |row| row.get(0))
+    pub fn trim_attempts(&self, before: Stamp, limit: u32) -> Result<Vec<AttemptId>> {
+        self.ids(TRIM_ATTEMPTS, before, limit)
     }
 
     /// Successful attempts that ended before `before` and still have a log, which the caller then deletes.
-    pub fn trim_ok_logs(&self, before: Stamp, limit: u32) -> Result<Vec<String>> {
-        self.all(TRIM_OK_LOGS, params![before, limit], |row| row.get(0))
+    pub fn trim_ok_logs(&self, before: Stamp, limit: u32) -> Result<Vec<AttemptId>> {
+        self.ids(TRIM_OK_LOGS, before, limit)
+    }
+
+    /// What is no id of an attempt has no log.
+    fn ids(&self, sql: &str, before: Stamp, limit: u32) -> Result<Vec<AttemptId>> {
+        let found = self.all(sql, params![before, limit], |row| Ok(row.get::<_, AttemptId>(0).ok()))?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Remembers how full the queues are, for the plots.

@@ -108,7 +108,11 @@ impl Where {
     fn params(&mut self, params: &[(String, String)]) {
         for (name, value) in params {
             let path = format!("$.\"{name}\"");
-            self.and("CAST(json_extract(params, ?) AS TEXT) = ?", [boxed(path), boxed(value.clone())]);
+            // Parameters that are no JSON would stop the whole list.
+            self.and(
+                "CASE WHEN json_valid(params) THEN CAST(json_extract(params, ?) AS TEXT) = ? ELSE 0 END",
+                [boxed(path), boxed(value.clone())],
+            );
         }
     }
 
@@ -141,7 +145,7 @@ impl View<'_> {
     /// The ids of the jobs that match. `since` and `until` are about their submission.
     pub fn job_ids(&self, query: &JobQuery) -> Result<Vec<i64>> {
         let (sql, values) = job_sql(query);
-        self.all(&sql, params_from_iter(values), |row| row.get(0))
+        self.with_room(|| self.all(&sql, params_from_iter(values), |row| row.get(0)))
     }
 }
 

@@ -6,6 +6,7 @@
 //! hundreds of short processes would otherwise each copy the log back and delete it; `tick` copies it back instead.
 
 mod busy;
+mod checked;
 mod choosing;
 mod claiming;
 mod counting;
@@ -16,6 +17,7 @@ mod healing;
 mod history;
 mod keeping;
 mod listing;
+mod mending;
 mod migrating;
 mod opening;
 mod pace;
@@ -33,6 +35,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use checked::Unreadable;
 pub use error::StoreError;
 pub use finishing::Retry;
 pub use listing::{About, JobOrder, JobQuery};
@@ -44,6 +47,8 @@ pub use tallies::{Measure, Tally};
 
 use std::ops::Deref;
 
+use checked::Notes;
+
 use rusqlite::{Connection, TransactionBehavior};
 
 /// One answer of the store.
@@ -52,11 +57,14 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 /// An open database of ours.
 pub struct Store {
     conn: Connection,
+    notes: Notes,
 }
 
 /// Plain reads. Each call sees the newest commit, or, inside a transaction, that transaction.
 pub struct View<'a> {
     conn: &'a Connection,
+    /// Rows that could not be read, for a tick to remove.
+    notes: &'a Notes,
 }
 
 /// A transaction that holds the write lock. It reads like a [`View`].
@@ -74,7 +82,7 @@ impl<'a> Deref for Tx<'a> {
 
 impl Store {
     pub fn view(&self) -> View<'_> {
-        View { conn: &self.conn }
+        View { conn: &self.conn, notes: &self.notes }
     }
 
     /// Does `work` under the write lock and commits; an error or a panic in it rolls everything back.
@@ -83,7 +91,7 @@ impl Store {
     pub fn immediate<T>(&mut self, work: impl FnOnce(&Tx<'_>) -> anyhow::Result<T>) -> anyhow::Result<T> {
         let transaction =
             self.conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
-        let value = work(&Tx { view: View { conn: &transaction } })?;
+        let value = work(&Tx { view: View { conn: &transaction, notes: &self.notes } })?;
         transaction.commit().map_err(StoreError::from)?;
         Ok(value)
     }

@@ -2,9 +2,9 @@
 
 use std::{
     ffi::OsString,
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io,
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -14,6 +14,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig, hook
 
 use super::{
     Result, Store, StoreError, Tx, View, busy,
+    checked::Notes,
     migrating::{VERSION, upgrade, version},
     schema, upkeep,
 };
@@ -48,7 +49,7 @@ impl Store {
     /// Fills the database at `path` with the schema, or takes over one that is ours already; the machine's id is
     /// written into it either way, and what is counted is counted anew. An empty file made beforehand keeps its owner and mode.
     pub fn create(path: &Path, machine_id: &str) -> Result<()> {
-        let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        let mut conn = connect(&trusted(path)?, REAL_FILE | OpenFlags::SQLITE_OPEN_CREATE)?;
         match recognise(&conn)? {
             Found::Older(_) => renew(&mut conn)?,
             Found::Empty => conn.pragma_update(None, "auto_vacuum", INCREMENTAL)?,
@@ -61,7 +62,7 @@ impl Store {
             transaction.execute_batch(SCHEMA)?;
         }
         transaction.execute(ADOPT, params![machine_id])?;
-        Tx { view: View { conn: &transaction } }.recount_all()?;
+        Tx { view: View { conn: &transaction, notes: &Notes::default() } }.recount_all()?;
         transaction.commit()?;
         if is_new {
             // A new database is whole in its own file, should somebody copy or clean only that.
@@ -80,22 +81,22 @@ impl Store {
     fn connected(path: &Path, flags: OpenFlags) -> Result<Self> {
         let conn = connect(path, flags)?;
         ours(&conn)?;
-        Ok(Self { conn })
+        Ok(Self { conn, notes: Notes::default() })
     }
 
     /// The same, and its schema is ours to the letter.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::connected(&without_links(path)?, REAL_FILE)?.verified()
+        Self::connected(&trusted(path)?, REAL_FILE)?.verified()
     }
 
     /// The same for tick: a database of an earlier version becomes one of this version.
     pub fn open_and_upgrade(path: &Path) -> Result<Self> {
-        let mut conn = connect(&without_links(path)?, REAL_FILE)?;
+        let mut conn = connect(&trusted(path)?, REAL_FILE)?;
         match ours(&conn) {
             Err(StoreError::Older(_)) => renew(&mut conn)?,
             found => found?,
         }
-        Self { conn }.verified()
+        Self { conn, notes: Notes::default() }.verified()
     }
 
     fn verified(self) -> Result<Self> {
@@ -112,7 +113,7 @@ impl Store {
         } else {
             "mode=ro&immutable=1"
         };
-        let real = without_links(path)?;
+        let real = trusted(path)?;
         let uri = format!("file:{}?{how}", percent_encode(real.as_os_str().as_bytes(), PLAIN));
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
@@ -121,7 +122,7 @@ impl Store {
         let mut conn = Connection::open_with_flags(uri, flags).map_err(|error| explain(path, error))?;
         prepare(&mut conn)?;
         ours(&conn)?;
-        Self { conn }.verified()
+        Self { conn, notes: Notes::default() }.verified()
     }
 
     /// Commits from now on survive a crash of the program, but perhaps not of the machine: good for progress notes.
@@ -147,6 +148,34 @@ fn without_links(path: &Path) -> Result<PathBuf> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StoreError::Missing),
         Err(error) => Err(StoreError::Other(anyhow!("cannot open {}: {error}", path.display()))),
     }
+}
+
+/// The path of a database that may be opened by whoever is trusted more than those who can write beside it.
+///
+/// SQLite takes a file with `-journal` behind its name for what is left of a crash, and does what it says, which can be
+/// the removal of any file at all; a database of ours has none. A second name of one of the files can be that of
+/// something else, which would be written to.
+fn trusted(path: &Path) -> Result<PathBuf> {
+    let real = without_links(path)?;
+    let refused = |path: &Path, what: &str| {
+        Err(StoreError::Other(anyhow!("{} {what}; nothing is opened until it is moved away", path.display())))
+    };
+    let journal = beside(&real, "-journal");
+    if fs::symlink_metadata(&journal).is_ok() {
+        return refused(&journal, "is none of pressroom's files");
+    }
+    for path in [real.clone(), beside(&real, "-wal"), beside(&real, "-shm")] {
+        match fs::symlink_metadata(&path) {
+            Ok(about) if !about.is_file() && !about.is_symlink() && !(about.is_dir() && path == real) => {
+                return refused(&path, "is not a regular file");
+            }
+            Ok(about) if about.is_file() && about.nlink() > 1 => {
+                return refused(&path, "has another name (a hard link)");
+            }
+            _ => {}
+        }
+    }
+    Ok(real)
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::params;
+use rusqlite::{Row, params};
 
 use super::{
     Result, View,
@@ -11,7 +11,7 @@ use super::{
 use crate::model::{clock::Stamp, status::Outcome};
 
 pub(super) const SAMPLES: &str = "
-    SELECT at, sum(queued), sum(started) FROM sample WHERE at >= ? GROUP BY at ORDER BY at";
+    SELECT at, CAST(total(queued) AS INTEGER), CAST(total(started) AS INTEGER) FROM sample WHERE at >= ? GROUP BY at ORDER BY at";
 
 /// Only a first attempt tells how long its job waited for a seat.
 pub(super) const ENDED: &str = "
@@ -39,16 +39,22 @@ pub struct Ended {
 impl View<'_> {
     /// The samples since then, the oldest first.
     pub fn samples_since(&self, since: Stamp) -> Result<Vec<Sample>> {
-        self.all(SAMPLES, params![since], |row| {
-            Ok(Sample { at: row.get(0)?, queued: row.get::<_, Count>(1)?.0, started: row.get::<_, Count>(2)?.0 })
-        })
+        let read = |row: &Row<'_>| Ok(sample(row).ok());
+        Ok(self.all(SAMPLES, params![since], read)?.into_iter().flatten().collect())
     }
 
     /// The attempts that have ended since then, the newest first; at most `limit`.
     pub fn ended_since(&self, since: Stamp, limit: u32) -> Result<Vec<Ended>> {
-        self.all(ENDED, params![since, limit], |row| {
-            let waited = row.get::<_, Option<Millis>>(3)?.map(|waited| waited.0);
-            Ok(Ended { at: row.get(0)?, outcome: row.get(1)?, ran: row.get::<_, Millis>(2)?.0, waited })
-        })
+        let read = |row: &Row<'_>| Ok(ended(row).ok());
+        Ok(self.all(ENDED, params![since, limit], read)?.into_iter().flatten().collect())
     }
+}
+
+fn sample(row: &Row<'_>) -> rusqlite::Result<Sample> {
+    Ok(Sample { at: row.get(0)?, queued: row.get::<_, Count>(1)?.0, started: row.get::<_, Count>(2)?.0 })
+}
+
+fn ended(row: &Row<'_>) -> rusqlite::Result<Ended> {
+    let waited = row.get::<_, Option<Millis>>(3)?.map(|waited| waited.0);
+    Ok(Ended { at: row.get(0)?, outcome: row.get(1)?, ran: row.get::<_, Millis>(2)?.0, waited })
 }

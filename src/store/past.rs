@@ -3,7 +3,7 @@
 //! Between two pages no read is open, so that whoever leafs through a list holds up nobody's log, and the memory that
 //! is needed does not grow with the history.
 
-use rusqlite::{ToSql, params, params_from_iter};
+use rusqlite::{Row, ToSql, params, params_from_iter};
 
 use super::{
     Result, View,
@@ -121,7 +121,9 @@ impl View<'_> {
     }
 
     fn rows(&self, (sql, values): Statement) -> Result<Vec<Place>> {
-        self.all(&sql, params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))
+        // A moment that is none sorts as the first.
+        let read = |row: &Row<'_>| Ok((row.get(0).unwrap_or_default(), row.get(1)?));
+        self.with_room(|| self.all(&sql, params_from_iter(values), read))
     }
 
     /// `false`: enough. An attempt that has gone since it was found is left out.

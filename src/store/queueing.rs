@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::anyhow;
 use rusqlite::{named_params, params};
 
-use super::{Result, StoreError, Tx, View, counts::Counted, rows};
+use super::{Result, StoreError, Tx, View, counts::Counted};
 use crate::model::{clock::Stamp, job::Job, status::Outcome};
 
 pub(super) const INSERT: &str = "
@@ -111,7 +111,7 @@ impl Tx<'_> {
     /// Queues a job for a file that has none. Its rank is fixed here: ten minutes of waiting weigh as much as one
     /// step of priority, or as one job that the client has pending in this queue already.
     pub fn insert(&self, new: &NewJob) -> Result<Job> {
-        let job = self.one(INSERT, wish!(new), rows::job)?;
+        let job = self.one_job(INSERT, wish!(new))?;
         let job = job.ok_or_else(|| StoreError::Other(anyhow!("queueing {} left no row", new.filename)))?;
         let is_delayed = !new.waits_for_source && new.run_after > new.now;
         self.entered(&Counted::queued(&new.queue, new.client.as_deref(), is_delayed))?;
@@ -123,7 +123,7 @@ impl Tx<'_> {
     pub fn requeue(&self, job: &Job, new: &NewJob) -> Result<Option<Job>> {
         let mut requeued = None;
         self.counting(job.id, || {
-            requeued = self.one(REQUEUE, wish!(new, ":id": job.id), rows::job)?;
+            requeued = self.one_job(REQUEUE, wish!(new, ":id": job.id))?;
             Ok(requeued.is_some())
         })?;
         Ok(requeued)
@@ -192,6 +192,6 @@ impl Tx<'_> {
 impl View<'_> {
     /// The first jobs of this queue that wait for nothing.
     pub fn ready_in(&self, queue: &str, limit: u32) -> Result<Vec<Job>> {
-        self.all(READY_IN, params![queue, limit], rows::job)
+        self.jobs(READY_IN, params![queue, limit])
     }
 }

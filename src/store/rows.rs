@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use rusqlite::{
     OptionalExtension, Params, Row, ToSql,
+    limits::Limit,
+    params,
     types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef},
 };
 
-use super::{Result, View};
+use super::{
+    Result, StoreError, View,
+    checked::{Filename, Kind, Name, Params as JobParams, RANKS, Text, Tries, Unreadable, sure},
+};
 use crate::model::{
     attempt::{Attempt, Record},
     clock::{Stamp, millis},
@@ -41,18 +46,159 @@ impl View<'_> {
     pub(super) fn change(&self, sql: &str, params: impl Params) -> Result<usize> {
         Ok(self.conn.prepare_cached(sql)?.execute(params)?)
     }
+
+    /// The one job of an answer. A row that is not a job's is an error that names it, and is noted.
+    pub(super) fn one_job(&self, sql: &str, params: impl Params) -> Result<Option<Job>> {
+        self.one_checked(sql, params, |row| job(row).map_err(|error| Unreadable::of(Kind::Job, "id", row, &error)))
+    }
+
+    /// The same of an attempt; the statement has the number of its row as `row`.
+    pub(super) fn one_attempt(&self, sql: &str, params: impl Params) -> Result<Option<Attempt>> {
+        let read = |row: &Row<'_>| attempt(row).map_err(|error| Unreadable::of(Kind::Attempt, "row", row, &error));
+        self.one_checked(sql, params, read)
+    }
+
+    fn one_checked<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T, Unreadable>,
+    ) -> Result<Option<T>> {
+        self.one(sql, params, |row| Ok(read(row)))?.map(|read| read.map_err(|found| self.unreadable(found))).transpose()
+    }
+
+    fn unreadable(&self, found: Unreadable) -> StoreError {
+        self.notes.add(found.clone());
+        StoreError::Unreadable(found)
+    }
+
+    /// Every job of an answer to a statement that begins with `SELECT *`. A row that cannot be read is noted and left
+    /// out: it must not stop the others.
+    pub(super) fn jobs(&self, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<Job>> {
+        let mut found = Vec::new();
+        self.each_job(sql, params, |job, _| {
+            found.push(job);
+            true
+        })?;
+        Ok(found)
+    }
+
+    /// The same one after the other, each with its rank, until `show` says `false`.
+    pub(super) fn each_job(
+        &self,
+        sql: &str,
+        params: &[&dyn ToSql],
+        mut show: impl FnMut(Job, i64) -> bool,
+    ) -> Result<()> {
+        let mut seen = 0;
+        match self.walk(sql, params, &mut seen, &mut show) {
+            Err(StoreError::TooBig) => self.walk_by_ids(sql, params, seen, &mut show),
+            walked => walked,
+        }
+    }
+
+    fn walk(
+        &self,
+        sql: &str,
+        params: &[&dyn ToSql],
+        seen: &mut usize,
+        show: &mut impl FnMut(Job, i64) -> bool,
+    ) -> Result<()> {
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        while let Some(row) = rows.next()? {
+            *seen += 1;
+            match ranked(row) {
+                Ok((job, rank)) => {
+                    if !show(job, rank) {
+                        break;
+                    }
+                }
+                Err(error) => self.notes.add(Unreadable::of(Kind::Job, "id", row, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// A row that is too long for us stops the answer that it is part of, so the rest is read row by row.
+    fn walk_by_ids(
+        &self,
+        sql: &str,
+        params: &[&dyn ToSql],
+        seen: usize,
+        show: &mut impl FnMut(Job, i64) -> bool,
+    ) -> Result<()> {
+        let ids = sql.replacen("SELECT *", "SELECT id", 1);
+        let ids = self.with_room(|| self.all(&ids, params, |row| row.get::<_, i64>(0)))?;
+        for id in ids.into_iter().skip(seen) {
+            let read = self.one(JOB_WITH_RANK, params![id], |row| {
+                Ok(ranked(row).map_err(|error| Unreadable::of(Kind::Job, "id", row, &error)))
+            });
+            match read {
+                Ok(None) => {}
+                Ok(Some(Ok((job, rank)))) => {
+                    if !show(job, rank) {
+                        break;
+                    }
+                }
+                Ok(Some(Err(found))) => self.notes.add(found),
+                Err(StoreError::TooBig) => self.notes.add(self.too_long(id)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A row of which only the short columns can be read.
+    pub(super) fn too_long(&self, id: i64) -> Unreadable {
+        let attempt = self.one(STARTED_ATTEMPT, params![id], |row| row.get(0)).ok().flatten();
+        Unreadable { kind: Kind::Job, row: id, column: String::new(), attempt }
+    }
+
+    /// Every attempt of an answer to a statement with the number of its row as `row`; unreadable ones are left out.
+    pub(super) fn attempts(&self, sql: &str, params: impl Params) -> Result<Vec<Attempt>> {
+        let read = |row: &Row<'_>| Ok(attempt(row).map_err(|error| Unreadable::of(Kind::Attempt, "row", row, &error)));
+        let mut found = Vec::new();
+        for read in self.all(sql, params, read)? {
+            match read {
+                Ok(attempt) => found.push(attempt),
+                Err(unreadable) => self.notes.add(unreadable),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Does something for which values may be longer than those that are ever read as a whole.
+    pub(super) fn with_room<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let usual = self.conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_KEY)?;
+        let done = work();
+        self.conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, usual)?;
+        done
+    }
 }
 
-/// A row of `job`.
+/// Bytes of the longest value by which a row is found or removed.
+const LONGEST_KEY: i32 = 256 << 20;
+
+const JOB_WITH_RANK: &str = "SELECT * FROM job WHERE id = ?";
+
+const STARTED_ATTEMPT: &str = "SELECT attempt FROM job WHERE id = ? AND status = 1";
+
+/// A row of `job`. Columns that only statements use are looked at as well: one that no statement can calculate with
+/// would stop the transaction in which it is met.
 pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
+    sure(row, "rank", RANKS)?;
+    sure(row, "shutdowns", 0..=1_000_000)?;
+    sure(row, "reported", 0..=1)?;
+    row.get::<_, Stamp>("queued_since")?;
     Ok(Job {
-        id: row.get("id")?,
-        filename: row.get("filename")?,
-        exporter: row.get("exporter")?,
-        params: row.get("params")?,
-        queue: row.get("queue")?,
-        priority: row.get("priority")?,
-        client: row.get("client")?,
+        id: sure(row, "id", 1..=i64::MAX - 1)?,
+        filename: row.get::<_, Filename>("filename")?.0,
+        exporter: row.get::<_, Name>("exporter")?.0,
+        params: row.get::<_, JobParams>("params")?.0,
+        queue: row.get::<_, Name>("queue")?.0,
+        priority: sure(row, "priority", -10..=10)?,
+        client: text(row, "client")?,
         status: row.get("status")?,
         submitted: row.get("submitted")?,
         run_after: row.get("run_after")?,
@@ -60,16 +206,20 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         started: row.get("started")?,
         failed: row.get("failed")?,
         attempt: row.get("attempt")?,
-        attempts: row.get("attempts")?,
-        percent: row.get("percent")?,
-        message: row.get("message")?,
-        result: row.get("result")?,
+        attempts: row.get::<_, Tries>("attempts")?.0,
+        percent: row.get::<_, Option<Percent>>("percent")?.map(|percent| percent.0),
+        message: text(row, "message")?,
+        result: row.get::<_, Option<Outcome>>("result")?.map(|outcome| outcome.name().to_owned()),
         again: row.get("again")?,
-        cancel: row.get("cancel")?,
-        source: row.get("source")?,
+        cancel: sure(row, "cancel", 0..=1)? == 1,
+        source: row.get::<_, Option<Filename>>("source")?.map(|source| source.0),
         source_after: row.get("source_after")?,
-        waits_for_source: row.get::<_, i64>("waits")? == 2,
+        waits_for_source: sure(row, "waits", 0..=2)? == 2,
     })
+}
+
+fn ranked(row: &Row<'_>) -> rusqlite::Result<(Job, i64)> {
+    Ok((job(row)?, row.get("rank")?))
 }
 
 /// A row of `attempt`.
@@ -77,12 +227,12 @@ pub(super) fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
     Ok(Attempt {
         id: row.get("id")?,
         job: row.get("job")?,
-        filename: row.get("filename")?,
-        exporter: row.get("exporter")?,
-        params: row.get("params")?,
-        queue: row.get("queue")?,
-        client: row.get("client")?,
-        number: row.get("number")?,
+        filename: row.get::<_, Filename>("filename")?.0,
+        exporter: row.get::<_, Name>("exporter")?.0,
+        params: row.get::<_, JobParams>("params")?.0,
+        queue: row.get::<_, Name>("queue")?.0,
+        client: text(row, "client")?,
+        number: row.get::<_, Tries>("number")?.0,
         submitted: row.get("submitted")?,
         started: row.get("started")?,
         counts_from: row.get("counts_from")?,
@@ -101,10 +251,24 @@ fn record(row: &Row<'_>, outcome: Outcome) -> rusqlite::Result<Record> {
         peak_memory: row.get::<_, Option<Count>>("peak_memory")?.map(|bytes| bytes.0),
         cpu_used: row.get::<_, Option<Millis>>("cpu_used")?.map(|used| used.0),
         output_size: row.get::<_, Option<Count>>("output_size")?.map(|bytes| bytes.0),
-        log_tail: row.get::<_, Option<String>>("log_tail")?.unwrap_or_default(),
-        message: row.get("message")?,
-        detail: row.get("detail")?,
+        log_tail: text(row, "log_tail")?.unwrap_or_default(),
+        message: text(row, "message")?,
+        detail: text(row, "detail")?,
     })
+}
+
+fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<String>> {
+    Ok(row.get::<_, Option<Text>>(column)?.map(|text| text.0))
+}
+
+/// From 0 to 100.
+struct Percent(u8);
+
+impl FromSql for Percent {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let number = u8::column_result(value)?;
+        (number <= 100).then_some(Self(number)).ok_or(FromSqlError::OutOfRange(number.into()))
+    }
 }
 
 /// A duration, in the database whole milliseconds.
@@ -142,18 +306,6 @@ impl FromSql for Count {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let number = i64::column_result(value)?;
         u64::try_from(number).map(Self).map_err(|_| FromSqlError::OutOfRange(number))
-    }
-}
-
-impl ToSql for Stamp {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.0.into())
-    }
-}
-
-impl FromSql for Stamp {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        i64::column_result(value).map(Self)
     }
 }
 

@@ -7,6 +7,7 @@ use rusqlite::{
 
 use super::{
     Result, StoreError, Tx, View,
+    checked::Name,
     rows::{Count, Millis},
 };
 use crate::model::clock::{Stamp, TickMark};
@@ -83,13 +84,15 @@ impl View<'_> {
 
     /// Every queue that a job was ever in or that was ever set to a mode, by name.
     pub fn queues(&self) -> Result<Vec<(String, QueueState)>> {
-        self.all(QUEUES, [], |row| Ok((row.get("name")?, queue_state(row)?)))
+        let read = |row: &Row<'_>| Ok(row.get::<_, Name>("name").ok().map(|name| (name.0, queue_state(row))));
+        let found = self.with_room(|| self.all(QUEUES, [], read))?;
+        found.into_iter().flatten().map(|(name, state)| Ok((name, state?))).collect()
     }
 
     pub fn last_tick(&self) -> Result<Option<TickMark>> {
-        self.one(LAST_TICK, [], |row| {
-            Ok(TickMark { at: row.get(0)?, since_boot: row.get::<_, Millis>(1)?.0, boot_id: row.get(2)? })
-        })
+        self.one(LAST_TICK, [], |row| Ok(row.get(0).ok().zip(row.get::<_, Millis>(1).ok()).zip(row.get(2).ok()))).map(
+            |mark| mark.flatten().map(|((at, since_boot), boot_id)| TickMark { at, since_boot: since_boot.0, boot_id }),
+        )
     }
 
     /// `None`: not known, not compared.
@@ -103,7 +106,9 @@ impl View<'_> {
     }
 
     pub fn schedule(&self, name: &str) -> Result<Option<ScheduleState>> {
-        self.one(SCHEDULE, params![name], |row| Ok(ScheduleState { last: row.get(0)?, next: row.get(1)? }))
+        let read = |row: &Row<'_>| Ok(row.get(0).ok().zip(row.get(1).ok()));
+        let found = self.one(SCHEDULE, params![name], read)?.flatten();
+        Ok(found.map(|(last, next)| ScheduleState { last, next }))
     }
 }
 
@@ -121,8 +126,13 @@ impl Tx<'_> {
     }
 }
 
+/// What cannot be read counts as that of a queue that is not known.
 fn queue_state(row: &Row<'_>) -> rusqlite::Result<QueueState> {
-    Ok(QueueState { mode: row.get("mode")?, queued: row.get::<_, Count>("queued")?.0, served: row.get("served")? })
+    Ok(QueueState {
+        mode: row.get("mode").unwrap_or_default(),
+        queued: row.get::<_, Count>("queued").map_or(0, |count| count.0),
+        served: row.get("served").unwrap_or_default(),
+    })
 }
 
 impl ToSql for Mode {

@@ -1,6 +1,8 @@
 //! Numbers for monitoring, which only ever grow.
 
-use super::{Result, View, rows::Count};
+use rusqlite::Row;
+
+use super::{Result, View, checked::Name, rows::Count};
 use crate::model::status::Outcome;
 
 const TALLIES: &str = "SELECT exporter, measure = 'wait', result, bound, count, total FROM tally";
@@ -37,16 +39,19 @@ impl Tally {
 impl View<'_> {
     /// Every class that anything was counted in.
     pub fn tallies(&self) -> Result<Vec<Tally>> {
-        self.all(TALLIES, [], |row| {
-            let count = |place: usize| row.get::<_, Count>(place).map(|count| count.0);
-            Ok(Tally {
-                exporter: row.get(0)?,
-                measure: if row.get(1)? { Measure::Wait } else { Measure::Run },
-                outcome: row.get(2)?,
-                bound_ms: count(3)?,
-                count: count(4)?,
-                total_ms: count(5)?,
-            })
-        })
+        let read = |row: &Row<'_>| Ok(tally(row).ok());
+        Ok(self.with_room(|| self.all(TALLIES, [], read))?.into_iter().flatten().collect())
     }
+}
+
+fn tally(row: &Row<'_>) -> rusqlite::Result<Tally> {
+    let count = |place: usize| row.get::<_, Count>(place).map(|count| count.0);
+    Ok(Tally {
+        exporter: row.get::<_, Name>(0)?.0,
+        measure: if row.get(1)? { Measure::Wait } else { Measure::Run },
+        outcome: row.get(2)?,
+        bound_ms: count(3)?,
+        count: count(4)?,
+        total_ms: count(5)?,
+    })
 }

@@ -2,8 +2,13 @@
 
 use rusqlite::params;
 
-use super::{Result, View, claiming, rows};
-use crate::model::{attempt::Claim, job::Job, limits::Limits, status::Status};
+use super::{Result, StoreError, View, checked::Unreadable, claiming};
+use crate::model::{
+    attempt::{AttemptId, Claim},
+    job::Job,
+    limits::Limits,
+    status::Status,
+};
 
 pub(super) const JOB: &str = "SELECT * FROM job WHERE filename = ?";
 
@@ -32,23 +37,46 @@ const LIMITS: &str = "SELECT limits FROM job WHERE id = ?";
 
 impl View<'_> {
     pub fn job(&self, filename: &str) -> Result<Option<Job>> {
-        self.one(JOB, params![filename], rows::job)
+        self.one_job(JOB, params![filename])
     }
 
     pub fn job_by_id(&self, id: i64) -> Result<Option<Job>> {
-        self.one(JOB_BY_ID, params![id], rows::job)
+        self.one_job(JOB_BY_ID, params![id])
     }
 
     /// The job whose running or last attempt this is.
     pub fn job_by_attempt(&self, attempt: &str) -> Result<Option<Job>> {
-        self.one(JOB_BY_ATTEMPT, params![attempt], rows::job)
+        self.one_job(JOB_BY_ATTEMPT, params![attempt])
     }
 
     /// The claim of a running attempt. `None`: it has ended.
-    pub fn claim_of(&self, attempt: &str) -> Result<Option<Claim>> {
-        let job = self.job_by_attempt(attempt)?.filter(|job| job.status == Status::Started);
-        let Some((job, attempt)) = job.zip(self.attempt(attempt)?) else { return Ok(None) };
-        Ok(Some(claiming::claimed(job, &attempt.id, &attempt.limits, attempt.started)))
+    pub fn claim_of(&self, attempt: &AttemptId) -> Result<Option<Claim>> {
+        self.job_by_attempt(attempt)?.map_or(Ok(None), |job| self.claim_of_job(&job))
+    }
+
+    /// The claim of a started job, as its row stands now. `None`: the attempt has ended.
+    ///
+    /// The attempt's own row tells its limits and its start, if it is there and can be read.
+    pub fn claim_of_job(&self, job: &Job) -> Result<Option<Claim>> {
+        let now = self.job_by_id(job.id)?.filter(|now| now.status == Status::Started && now.attempt == job.attempt);
+        let Some((job, attempt)) = now.and_then(|now| Some((now.clone(), now.attempt?))) else { return Ok(None) };
+        let (limits, started) = match self.attempt(&attempt) {
+            Ok(Some(row)) => (row.limits, row.started),
+            Ok(None) | Err(StoreError::Unreadable(_) | StoreError::TooBig) => {
+                (Limits::none(), job.started.unwrap_or(job.submitted))
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Some(claiming::claimed(job, &attempt, &limits, started)))
+    }
+
+    /// What a list shows of the job of this id: the job, or why it cannot be read. `None`: it has gone.
+    pub fn look_at(&self, id: i64) -> Result<Option<Result<Job, Unreadable>>> {
+        match self.job_by_id(id) {
+            Err(StoreError::Unreadable(found)) => Ok(Some(Err(found))),
+            Err(StoreError::TooBig) => Ok(Some(Err(self.too_long(id)))),
+            read => Ok(read?.map(Ok)),
+        }
     }
 
     /// Whether a started job names this attempt.
@@ -58,17 +86,17 @@ impl View<'_> {
 
     /// Jobs whose filename begins so, in the order of their names; at most `limit`.
     pub fn jobs_named(&self, beginning: &str, limit: u32) -> Result<Vec<Job>> {
-        self.all(JOBS_NAMED, params![beginning, limit], rows::job)
+        self.jobs(JOBS_NAMED, params![beginning, limit])
     }
 
     /// All started jobs, the oldest first.
     pub fn started(&self) -> Result<Vec<Job>> {
-        self.all(STARTED, [], rows::job)
+        self.jobs(STARTED, &[])
     }
 
     /// The queued jobs that wait for this source.
     pub fn waiting_for(&self, source: &str) -> Result<Vec<Job>> {
-        self.all(WAITING_FOR, params![source], rows::job)
+        self.jobs(WAITING_FOR, params![source])
     }
 
     /// Whether a queued or started job is for this file or is made from it: prune leaves such a file alone.
@@ -78,6 +106,7 @@ impl View<'_> {
 
     /// The limits that the job's next attempt runs under in place of the configured ones.
     pub fn escalated(&self, job: &Job) -> Result<Option<Limits>> {
-        Ok(self.one(LIMITS, params![job.id], |row| row.get(0))?.flatten())
+        // Those that cannot be read count as none: the configured ones hold.
+        Ok(self.one(LIMITS, params![job.id], |row| Ok(row.get::<_, Option<Limits>>(0).ok().flatten()))?.flatten())
     }
 }

@@ -8,15 +8,16 @@ use std::{
     fs::{self, Permissions},
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::LazyLock,
     time::Duration,
 };
 
 use tempfile::TempDir;
 
 use super::*;
-use crate::model::clock::Stamp;
+use crate::model::{attempt::AttemptId, clock::Stamp};
 
-const ATTEMPT: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+static ATTEMPT: LazyLock<AttemptId> = LazyLock::new(|| AttemptId::parse("01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap());
 const NOW: Stamp = Stamp(1_700_000_000_123);
 
 /// A cache and a work directory side by side.
@@ -44,7 +45,7 @@ impl World {
     /// Publishes `text` under this name.
     fn publish(&self, filename: &str, text: &str) {
         fs::write(self.out(), text).unwrap();
-        prepare(&self.out(), &self.cache, NOW).unwrap().publish(filename, ATTEMPT).unwrap();
+        prepare(&self.out(), &self.cache, NOW).unwrap().publish(filename, &ATTEMPT).unwrap();
         fs::remove_file(self.out()).unwrap();
     }
 

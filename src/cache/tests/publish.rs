@@ -18,7 +18,7 @@ fn names(dir: &Path) -> Vec<String> {
 #[test]
 fn a_published_file_has_its_final_mode_and_time_and_a_second_link_in_the_work_directory() {
     let world = World::new();
-    prepared(&world, "text").publish("epub/Emma.epub", ATTEMPT).unwrap();
+    prepared(&world, "text").publish("epub/Emma.epub", &ATTEMPT).unwrap();
     let path = world.cache.path("epub/Emma.epub");
     assert_eq!((mode(&path), mode(&world.cache.path("epub"))), (0o440, 0o2750));
     assert_eq!(fs::metadata(&path).unwrap().nlink(), 2);
@@ -35,7 +35,7 @@ fn modes_do_not_depend_on_the_umask() {
             set_mode(&world.dir.path().join("work"), 0o700);
             fs::write(world.out(), "").unwrap();
             set_mode(&world.out(), 0o640);
-            prepared(&world, "text").publish("epub/Emma.epub", ATTEMPT).unwrap();
+            prepared(&world, "text").publish("epub/Emma.epub", &ATTEMPT).unwrap();
             assert_eq!(mode(&world.cache.path("epub")), 0o2750);
             assert_eq!(mode(&world.cache.path("epub/Emma.epub")), 0o440);
             return;
@@ -52,7 +52,7 @@ fn a_published_file_has_the_group_of_the_cache() {
     }
     std::os::unix::fs::chown(world.cache.dir(), None, Some(12345)).unwrap();
     set_mode(world.cache.dir(), 0o2750);
-    prepared(&world, "text").publish("epub/Emma.epub", ATTEMPT).unwrap();
+    prepared(&world, "text").publish("epub/Emma.epub", &ATTEMPT).unwrap();
     for path in ["epub", "epub/Emma.epub"] {
         assert_eq!(fs::metadata(world.cache.path(path)).unwrap().gid(), 12345, "{path}");
     }
@@ -74,8 +74,8 @@ fn a_user_outside_the_group_of_the_cache_is_told_so() {
 fn publishing_twice_renames_once_and_leaves_no_second_name() {
     let world = World::new();
     let prepared = prepared(&world, "text");
-    prepared.publish("epub/Emma.epub", ATTEMPT).unwrap();
-    prepared.publish("epub/Emma.epub", ATTEMPT).unwrap();
+    prepared.publish("epub/Emma.epub", &ATTEMPT).unwrap();
+    prepared.publish("epub/Emma.epub", &ATTEMPT).unwrap();
     assert_eq!(names(&world.cache.path("epub")), ["Emma.epub"]);
     assert_eq!(fs::metadata(world.out()).unwrap().nlink(), 2);
 }
@@ -85,8 +85,8 @@ fn what_a_dead_try_left_is_replaced() {
     let world = World::new();
     fs::create_dir(world.cache.path("epub")).unwrap();
     set_mode(&world.cache.path("epub"), 0o700);
-    fs::write(world.cache.path("epub").join(format!(".{ATTEMPT}")), "half").unwrap();
-    prepared(&world, "text").publish("epub/Emma.epub", ATTEMPT).unwrap();
+    fs::write(world.cache.path("epub").join(format!(".{}", *ATTEMPT)), "half").unwrap();
+    prepared(&world, "text").publish("epub/Emma.epub", &ATTEMPT).unwrap();
     assert_eq!(names(&world.cache.path("epub")), ["Emma.epub"]);
     assert_eq!(fs::read_to_string(world.cache.path("epub/Emma.epub")).unwrap(), "text");
     assert_eq!(mode(&world.cache.path("epub")), 0o2750);
@@ -108,7 +108,7 @@ fn an_output_with_a_second_name_is_copied_so_that_nobody_can_change_it() {
     let asset = world.dir.path().join("asset");
     fs::write(&asset, "text").unwrap();
     fs::hard_link(&asset, world.out()).unwrap();
-    prepare(&world.out(), &world.cache, NOW).unwrap().publish("epub/Emma.epub", ATTEMPT).unwrap();
+    prepare(&world.out(), &world.cache, NOW).unwrap().publish("epub/Emma.epub", &ATTEMPT).unwrap();
     fs::write(&asset, "changed").unwrap();
     assert_eq!(fs::read_to_string(world.cache.path("epub/Emma.epub")).unwrap(), "text");
     assert!(world.cache.published(&world.out(), "epub/Emma.epub"));
@@ -121,7 +121,7 @@ fn a_file_counts_as_published_by_its_inode_only() {
     assert!(!world.cache.published(&world.out(), "epub/Emma.epub"));
     let prepared = prepared(&world, "text");
     assert!(!world.cache.published(&world.out(), "epub/Emma.epub"));
-    prepared.publish("epub/Emma.epub", ATTEMPT).unwrap();
+    prepared.publish("epub/Emma.epub", &ATTEMPT).unwrap();
     assert!(world.cache.published(&world.out(), "epub/Emma.epub"));
     fs::remove_file(world.out()).unwrap();
     fs::write(world.out(), "text").unwrap();
@@ -134,7 +134,7 @@ fn an_output_that_is_replaced_after_it_was_prepared_is_not_published() {
     let prepared = prepared(&world, "text");
     fs::remove_file(world.out()).unwrap();
     fs::write(world.out(), "other").unwrap();
-    prepared.publish("epub/Emma.epub", ATTEMPT).unwrap_err();
+    prepared.publish("epub/Emma.epub", &ATTEMPT).unwrap_err();
     assert_eq!(names(&world.cache.path("epub")), Vec::<String>::new());
 }
 
@@ -144,13 +144,12 @@ fn nothing_is_published_through_a_link_or_outside_the_cache() {
     let elsewhere = tempfile::tempdir().unwrap();
     symlink(elsewhere.path(), world.cache.path("epub")).unwrap();
     let prepared = prepared(&world, "text");
-    let error = prepared.publish("epub/Emma.epub", ATTEMPT).unwrap_err();
+    let error = prepared.publish("epub/Emma.epub", &ATTEMPT).unwrap_err();
     assert_eq!(error.to_string(), "cache/epub is not a directory; move it away");
     assert_eq!(names(elsewhere.path()), Vec::<String>::new());
     for name in ["../Emma.epub", "epub/../../Emma.epub", "epub", "/Emma.epub", "epub/", "epub/.Emma"] {
-        assert!(prepared.publish(name, ATTEMPT).is_err(), "{name}");
+        assert!(prepared.publish(name, &ATTEMPT).is_err(), "{name}");
     }
-    assert!(prepared.publish("pdf/Emma.pdf", "../x").is_err());
 }
 
 #[test]
@@ -160,7 +159,7 @@ fn a_link_with_the_final_name_is_replaced_and_not_followed() {
     fs::write(&victim, "untouched").unwrap();
     fs::create_dir(world.cache.path("epub")).unwrap();
     symlink(&victim, world.cache.path("epub/Emma.epub")).unwrap();
-    prepared(&world, "text").publish("epub/Emma.epub", ATTEMPT).unwrap();
+    prepared(&world, "text").publish("epub/Emma.epub", &ATTEMPT).unwrap();
     assert_eq!(fs::read_to_string(victim).unwrap(), "untouched");
     assert!(fs::symlink_metadata(world.cache.path("epub/Emma.epub")).unwrap().is_file());
 }
@@ -169,14 +168,14 @@ fn a_link_with_the_final_name_is_replaced_and_not_followed() {
 fn a_name_left_by_an_attempt_is_found_and_removed() {
     let world = World::new();
     world.publish("epub/Emma.epub", "text");
-    let temp = world.cache.path("epub").join(format!(".{ATTEMPT}"));
+    let temp = world.cache.path("epub").join(format!(".{}", *ATTEMPT));
     fs::write(&temp, "half").unwrap();
     fs::write(world.cache.path("epub/.foreign"), "").unwrap();
     let temps = world.cache.temps(&mut Vec::new());
-    assert_eq!(temps, [crate::cache::scan::Temp { exporter: "epub".into(), attempt: ATTEMPT.into() }]);
-    world.cache.remove_temp("epub", ATTEMPT).unwrap();
-    world.cache.remove_temp("epub", ATTEMPT).unwrap();
-    world.cache.remove_temp("none", ATTEMPT).unwrap();
+    assert_eq!(temps, [crate::cache::scan::Temp { exporter: "epub".into(), attempt: ATTEMPT.clone() }]);
+    world.cache.remove_temp("epub", &ATTEMPT).unwrap();
+    world.cache.remove_temp("epub", &ATTEMPT).unwrap();
+    world.cache.remove_temp("none", &ATTEMPT).unwrap();
     assert_eq!(names(&world.cache.path("epub")), [".foreign", "Emma.epub"]);
 }
 
@@ -187,6 +186,6 @@ fn on_a_full_disk_a_file_is_still_published_since_nothing_is_copied() {
     fs::create_dir(world.cache.path("epub")).unwrap();
     fs::write(world.out(), "text").unwrap();
     disk.fill();
-    prepare(&world.out(), &world.cache, NOW).unwrap().publish("epub/Emma.epub", ATTEMPT).unwrap();
+    prepare(&world.out(), &world.cache, NOW).unwrap().publish("epub/Emma.epub", &ATTEMPT).unwrap();
     assert_eq!(fs::read_to_string(world.cache.path("epub/Emma.epub")).unwrap(), "text");
 }

@@ -99,11 +99,17 @@ fn filtered(view: &View, args: &BulkArgs, deed: &Deed) -> Result<Vec<i64>, Failu
 
 /// What is made from another job's file goes before that: without its source it would have failed already.
 fn derived_first(view: &View, ids: Vec<i64>) -> Result<Vec<i64>, Failure> {
-    let derived = |id: &i64| view.job_by_id(*id).map(|job| job.is_some_and(|job| job.source.is_some()));
-    let looked: Result<Vec<_>, _> = ids.into_iter().map(|id| derived(&id).map(|derived| (id, derived))).collect();
-    let (first, then): (Vec<_>, Vec<_>) =
-        looked.map_err(anyhow::Error::from)?.into_iter().partition(|(_, derived)| *derived);
-    Ok(first.into_iter().chain(then).map(|(id, _)| id).collect())
+    let (mut first, mut then) = (Vec::new(), Vec::new());
+    for id in ids {
+        // What has gone or cannot be read is no matter for a deed.
+        match view.look_at(id).map_err(anyhow::Error::from)? {
+            Some(Ok(job)) if job.source.is_some() => first.push(id),
+            Some(Ok(_)) => then.push(id),
+            Some(Err(_)) | None => {}
+        }
+    }
+    first.append(&mut then);
+    Ok(first)
 }
 
 /// Asks on a terminal; elsewhere `--yes` must have been given.

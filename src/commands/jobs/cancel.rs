@@ -40,7 +40,7 @@ fn one(tx: &Tx, id: i64) -> anyhow::Result<Done> {
         Status::Queued => Ok(forget(tx, &job)?),
         Status::Started => {
             tx.ask_cancel(id)?;
-            tracing::info!(job = id, attempt = job.attempt, filename = job.filename, "asked to end");
+            tracing::info!(job = id, attempt = job.attempt.as_deref(), filename = job.filename, "asked to end");
             Ok(format!("asked job {id} ({}) to end", job.filename))
         }
         Status::FailedTimeout | Status::FailedUnknown => {

@@ -5,8 +5,10 @@
 use crate::{
     commands::words,
     exit::{Exit, Failure},
-    model::{attempt::Attempt, job::Job},
-    site,
+    model::{
+        attempt::{Attempt, AttemptId},
+        job::Job,
+    },
     store::{View, Whose},
 };
 
@@ -91,11 +93,10 @@ fn of_job(job: Job) -> Subject {
 }
 
 fn attempt(view: &View, word: &str) -> Result<Option<Attempt>, Failure> {
-    let word = word.to_ascii_uppercase();
-    if !site::is_attempt(&word) {
-        return Ok(None);
+    match AttemptId::parse(&word.to_ascii_uppercase()) {
+        Some(id) => Ok(view.attempt(&id).map_err(anyhow::Error::from)?),
+        None => Ok(None),
     }
-    Ok(view.attempt(&word).map_err(anyhow::Error::from)?)
 }
 
 fn by_id(view: &View, word: &str) -> Result<Option<Job>, Failure> {

@@ -133,7 +133,7 @@ pub fn cells(attempt: &Attempt) -> [String; 8] {
         or_dash(record.and_then(|record| record.peak_memory).map(words::bytes)),
         took(record.and_then(|record| record.cpu_used)),
         attempt.number.to_string(),
-        attempt.id.clone(),
+        attempt.id.to_string(),
         attempt.filename.clone(),
     ]
 }

@@ -1,5 +1,7 @@
 //! `jobs list`: queued, started and failed jobs.
 
+use serde_json::json;
+
 use super::{filter, json, table::Table};
 use crate::{
     cli::{Format, ListArgs},
@@ -7,7 +9,7 @@ use crate::{
     exit::Failure,
     logging,
     model::{clock::Stamp, job::Job, status::Status},
-    store::{JobOrder, JobQuery, View},
+    store::{JobOrder, JobQuery, Unreadable, View},
 };
 
 const KEYS: [(&str, JobOrder); 9] = [
@@ -55,27 +57,36 @@ fn query(view: &View, args: &ListArgs) -> Result<JobQuery, Failure> {
     })
 }
 
+/// A job, or why its row cannot be read.
+type Found<'a> = Result<&'a Job, &'a Unreadable>;
+
 /// A job that has gone since it was found is left out.
-fn each(view: &View, ids: &[i64], paper: &mut Paper, mut show: impl FnMut(&Job, &mut Paper)) -> anyhow::Result<()> {
+fn each(view: &View, ids: &[i64], paper: &mut Paper, mut show: impl FnMut(Found, &mut Paper)) -> anyhow::Result<()> {
     for id in ids {
         if paper.is_closed() {
             break;
         }
-        if let Some(job) = view.job_by_id(*id)? {
-            show(&job, paper);
+        if let Some(found) = view.look_at(*id)? {
+            show(found.as_ref(), paper);
         }
     }
     Ok(())
 }
 
 fn as_json(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
-    each(view, ids, paper, |job, paper| paper.json(&json::job(job).into()))
+    each(view, ids, paper, |found, paper| match found {
+        Ok(job) => paper.json(&json::job(job).into()),
+        Err(odd) => paper.json(&json!({ "id": odd.row, "status": "unreadable", "message": odd.to_string() })),
+    })
 }
 
 fn as_table(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
     let now = Stamp::now();
     let mut table = Table::new(["ID", "STATUS", "QUEUE", "AGE", "TRIES", "FILENAME", "NOTE"]);
-    each(view, ids, paper, |job, paper| table.row(paper, cells(job, now)))?;
+    each(view, ids, paper, |found, paper| match found {
+        Ok(job) => table.row(paper, cells(job, now)),
+        Err(odd) => table.row(paper, unreadable(odd)),
+    })?;
     table.finish(paper);
     Ok(())
 }
@@ -91,6 +102,12 @@ pub fn cells(job: &Job, now: Stamp) -> [String; 7] {
         job.filename.clone(),
         note(job, now),
     ]
+}
+
+fn unreadable(odd: &Unreadable) -> [String; 7] {
+    let dash = || "-".to_owned();
+    let note = format!("{odd}; the next tick removes it");
+    [odd.row.to_string(), "unreadable".to_owned(), dash(), dash(), dash(), dash(), note]
 }
 
 /// What there is to say about where it stands.

@@ -3,7 +3,7 @@
 //! The log of a long-winded exporter is cut in its middle and its end written anew now and then; a follower looks for
 //! the end that it has shown and goes on behind it.
 
-use std::{fs, io::ErrorKind, thread::sleep, time::Duration};
+use std::{thread::sleep, time::Duration};
 
 use super::find::{self, Subject};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     commands::{paper::Paper, world::World},
     exit::{Exit, Failure},
     logging,
-    model::attempt::Attempt,
+    model::attempt::{Attempt, AttemptId},
     store::{Store, View},
 };
 
@@ -49,12 +49,9 @@ fn not_started(subject: &Subject) -> Failure {
 }
 
 /// `None`: the log is no longer kept, or there was none.
-fn read(world: &World, attempt: &str) -> Result<Option<Vec<u8>>, Failure> {
-    match fs::read(world.site.log_of(attempt)) {
-        Ok(log) => Ok(Some(log)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::because(Exit::Io, format!("cannot read the log of attempt {attempt}: {error}"))),
-    }
+fn read(world: &World, attempt: &AttemptId) -> Result<Option<Vec<u8>>, Failure> {
+    let failed = |error| Failure::because(Exit::Io, format!("cannot read the log of attempt {attempt}: {error}"));
+    world.site.read_log(attempt).map_err(failed)
 }
 
 /// The history keeps the end of a log for longer.

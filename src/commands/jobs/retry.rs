@@ -4,10 +4,10 @@ use super::bulk::{self, Deed, Done};
 use crate::{
     cli::BulkArgs,
     commands::{
+        fit,
         request::{Ask, Placed, enqueue, source_of},
         world::World,
     },
-    config::params::Values,
     exit::Failure,
     model::{clock::Stamp, job::Job, status::Status},
     store::Tx,
@@ -65,18 +65,6 @@ fn again(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Done> 
 
 /// The wish that the row stands for, by the configuration as it is now.
 fn ask<'a>(world: &'a World, job: &Job) -> Result<Ask<'a>, String> {
-    let exporter = world.config.exporters.get(&job.exporter);
-    let exporter = exporter.ok_or_else(|| format!("there is no exporter {} any more", job.exporter))?;
-    let values = Values::from_json(exporter, &job.params)?;
-    let ask = Ask {
-        client: job.client.clone(),
-        priority: job.priority,
-        after: job.source_after,
-        ..Ask::of(exporter, values)
-    };
-    if ask.filename == job.filename {
-        Ok(ask)
-    } else {
-        Err(format!("the configuration has changed: the same parameters now name {}", ask.filename))
-    }
+    let ask = fit::fit(&world.config, &job.exporter, &job.params, &job.filename)?;
+    Ok(Ask { client: job.client.clone(), priority: job.priority, after: job.source_after, ..ask })
 }

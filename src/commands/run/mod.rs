@@ -13,9 +13,9 @@ use super::{ending::Ended, tick::CLAIM, world::World};
 use crate::{
     cli::{Global, RunArgs},
     config::Exporter,
-    exit::Failure,
+    exit::{Exit, Failure},
     model::{
-        attempt::{Claim, Record},
+        attempt::{AttemptId, Claim, Record},
         clock::{self, Stamp},
         point,
         status::Outcome,
@@ -32,7 +32,8 @@ pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     note(&lock, begun, None)?; // first of all: a run that hangs later is overdue some day
     point::at("run-started");
     let world = World::load(global)?;
-    let Some(claim) = claim(&world, &args.attempt)? else {
+    let attempt = AttemptId::try_from(args.attempt.clone()).map_err(|error| Failure::because(Exit::Usage, error))?;
+    let Some(claim) = claim(&world, &attempt)? else {
         return Ok(()); // somebody else ended it
     };
     let run = Run { world: &world, claim: &claim, lock: &lock, begun };
@@ -41,10 +42,10 @@ pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As the tick has handed it over, else as it stands in the database.
-fn claim(world: &World, attempt: &str) -> Result<Option<Claim>, Failure> {
+/// As the tick has handed it over, else as it stands in the database. Either is checked once more by [`setup::order`].
+fn claim(world: &World, attempt: &AttemptId) -> Result<Option<Claim>, Failure> {
     let told = std::env::var(CLAIM).ok().and_then(|text| serde_json::from_str::<Claim>(&text).ok());
-    if let Some(claim) = told.filter(|claim| claim.attempt == attempt) {
+    if let Some(claim) = told.filter(|claim| claim.attempt == *attempt) {
         return Ok(Some(claim));
     }
     Ok(world.open_store()?.view().claim_of(attempt).map_err(anyhow::Error::from)?)

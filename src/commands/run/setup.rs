@@ -2,14 +2,20 @@
 
 use std::{
     ffi::CString,
-    fs,
+    fs::{self, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 
 use crate::{
-    commands::world::World,
+    commands::{
+        fit,
+        request::{Ask, source_of},
+        world::World,
+    },
     config::{
         Exporter,
         command::{self, Places},
@@ -20,12 +26,20 @@ use crate::{
 };
 
 /// Everything decided; an error is one sentence for the admin.
+///
+/// The claim may have come by way of the database: what it says of the file is checked, and what the configuration says
+/// (limits, queues, the source) is taken from there.
 pub fn order(world: &World, exporter: &Exporter, claim: &Claim) -> anyhow::Result<Order> {
-    let values = Values::from_json(exporter, &claim.params).map_err(|sentence| anyhow!(sentence))?;
+    let ask = fit::fit(&world.config, &claim.exporter, &claim.params, &claim.filename);
+    let ask = ask.map_err(|sentence| anyhow!(sentence))?;
+    if !fit::may_be_in(&ask, &claim.queue) {
+        bail!("its queue, {}, is none of its exporter's", claim.queue);
+    }
     let work = world.site.make_work(&claim.attempt).context("cannot make the work directory")?;
     let output = exporter.file().map(|file| work.join(format!("out{}", file.extension)));
-    let source = source(world, claim, &work)?;
-    let parts = Parts { exporter, values: &values, work: &work, output: output.as_deref(), source: source.as_deref() };
+    let source = source(world, &ask, &work)?;
+    let parts =
+        Parts { exporter, values: &ask.values, work: &work, output: output.as_deref(), source: source.as_deref() };
     parts.order(world, claim)
 }
 
@@ -52,10 +66,10 @@ impl Parts<'_> {
             env: self.environment(&claim.attempt, &params)?,
             work: self.work.to_owned(),
             output: self.output.map(Path::to_owned),
-            limits: claim.limits.clone(),
+            limits: fit::limits(self.exporter, &claim.limits),
             log: world.site.log_of(&claim.attempt),
             log_max: self.exporter.log_max,
-            attempt: claim.attempt.clone(),
+            attempt: claim.attempt.to_string(),
             progress: self.work.join("progress"),
             message: self.work.join("message"),
         })
@@ -90,16 +104,15 @@ fn text(path: &Path) -> anyhow::Result<String> {
     path.to_str().map(str::to_owned).context("the state directory's path is not UTF-8")
 }
 
-/// The source's file, copied: a link would let the exporter change what visitors are being served.
-fn source(world: &World, claim: &Claim, work: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let (Some(filename), Some(exporter)) = (&claim.source, source_exporter(world, claim)) else { return Ok(None) };
-    let extension = exporter.file().map_or("", |file| &file.extension);
+/// The source's file, copied: a link would let the exporter change what visitors are being served. Which file that is,
+/// the configuration says, and what is copied is what was opened.
+fn source(world: &World, ask: &Ask, work: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let Some(source) = source_of(&world.config, ask)? else { return Ok(None) };
+    let extension = source.exporter.file().map_or("", |file| &file.extension);
     let copy = work.join(format!("source{extension}"));
-    fs::copy(world.cache.path(filename), &copy).with_context(|| format!("cannot read the source {filename}"))?;
+    let cannot = || format!("cannot read the source {}", source.filename);
+    let mut from = world.cache.open_own(&source.filename).with_context(cannot)?;
+    let mut to = OpenOptions::new().write(true).create_new(true).mode(0o440).open(&copy)?;
+    io::copy(&mut from, &mut to).with_context(cannot)?;
     Ok(Some(copy))
-}
-
-fn source_exporter<'a>(world: &'a World, claim: &Claim) -> Option<&'a Exporter> {
-    let derived = world.config.exporters.get(&claim.exporter)?;
-    world.config.exporters.get(derived.source.as_ref()?)
 }

@@ -37,7 +37,8 @@ pub fn all(world: &World, view: &View, now: Stamp) -> anyhow::Result<Vec<Running
 }
 
 fn one(world: &World, view: &View, job: Job, now: Stamp) -> anyhow::Result<Running> {
-    let attempt = job.attempt.as_ref().map(|id| view.attempt(id)).transpose()?.flatten();
+    // An attempt's row that cannot be read is as good as gone.
+    let attempt = job.attempt.as_ref().and_then(|id| view.attempt(id).ok()).flatten();
     let limits = attempt.map(|attempt| attempt.limits);
     let sight = job.attempt.as_ref().map_or(Sight::Missing, |id| world.site.peek(id));
     let elapsed = elapsed(world, &job, now);

@@ -3,23 +3,21 @@
 //! The lock of an attempt is made and held before the commit: a started job is never without a held lock, so nobody
 //! can take a healthy job for a lost one (invariant 4).
 
-use std::{fs::File, time::Duration};
+use std::{fs::File, io, time::Duration};
 
-use ulid::Ulid;
+use anyhow::bail;
 
 use super::{Round, launch, seats::Seats};
 use crate::{
     commands::{
         ending::{Ended, fail_dependents},
-        request::{Ask, SourceState, renew_source},
+        fit,
+        request::{Ask, SourceState, renew_source, source_of},
         world::World,
     },
-    config::{
-        Exporter,
-        params::{self, Values},
-    },
+    config::Exporter,
     model::{
-        attempt::{Claim, Record},
+        attempt::{AttemptId, Claim, Record},
         clock::Stamp,
         job::Job,
         limits::Limits,
@@ -43,7 +41,9 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
     }
     let world = round.world;
     // The round may have begun long ago: a job that starts now must count for whoever asked in between.
-    let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, Stamp::now()));
+    let mut problems = Vec::new();
+    let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, Stamp::now(), &mut problems));
+    problems.into_iter().for_each(|problem| round.problem(problem));
     let claimed = match claimed {
         Err(error) if is_full(&error) => {
             round.world.site.give_up_reserve()?;
@@ -68,20 +68,35 @@ fn is_full(error: &anyhow::Error) -> bool {
 const ASIDE: usize = 1000;
 /// And then a lingering tick comes back for the rest.
 const SOON: Duration = Duration::from_secs(1);
+/// After so many jobs that cannot be claimed it is not the jobs' matter.
+const MOST: usize = 20;
 
-fn batch(world: &World, tx: &Tx, seats: &mut Seats, now: Stamp) -> anyhow::Result<Vec<Seat>> {
+fn batch(
+    world: &World,
+    tx: &Tx,
+    seats: &mut Seats,
+    now: Stamp,
+    problems: &mut Vec<String>,
+) -> anyhow::Result<Vec<Seat>> {
     tx.wake(now)?;
     let mut claimed = Vec::new();
     let mut skip = Vec::new();
     while skip.len() < ASIDE
         && let Some(job) = tx.next_ready(now, &seats.queues(), &seats.held_back, &skip)?
     {
-        match take(world, tx, &job, now)? {
-            Some(seat) => {
+        // What fails for one job is undone, and the others are claimed.
+        match tx.alone(|| take(world, tx, &job, now))? {
+            Ok(Taken::Claimed(seat)) => {
                 seats.take(&job);
-                claimed.push(seat);
+                claimed.push(*seat);
             }
-            None => skip.push(job.id),
+            Ok(Taken::Moved) => {}
+            Ok(Taken::Not) => skip.push(job.id),
+            Err(error) if error.downcast_ref::<io::Error>().is_some() || problems.len() >= MOST => return Err(error),
+            Err(error) => {
+                problems.push(format!("cannot claim job {} ({}): {error:#}", job.id, job.filename));
+                skip.push(job.id);
+            }
         }
     }
     seats.look_again = seats.look_again.or((skip.len() == ASIDE).then_some(SOON));
@@ -89,24 +104,29 @@ fn batch(world: &World, tx: &Tx, seats: &mut Seats, now: Stamp) -> anyhow::Resul
     Ok(claimed)
 }
 
-/// `None`: the job is not started now.
-fn take(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Option<Seat>> {
+/// What became of a job whose turn it was.
+enum Taken {
+    Claimed(Box<Seat>),
+    /// Into the queue where it belongs; there it has its turn.
+    Moved,
+    /// It is not started now.
+    Not,
+}
+
+fn take(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Taken> {
     match fit(world, job) {
-        Ok(ask) => start(world, tx, job, &ask, now),
-        Err(sentence) => refuse(world, tx, job, &sentence, now).map(|()| None),
+        Ok(ask) if !fit::may_be_in(&ask, &job.queue) => {
+            tx.move_to(job, fit::home(&ask))?;
+            Ok(Taken::Moved)
+        }
+        Ok(ask) => Ok(start(world, tx, job, &ask, now)?.map_or(Taken::Not, |seat| Taken::Claimed(Box::new(seat)))),
+        Err(sentence) => refuse(world, tx, job, &sentence, now).map(|()| Taken::Not),
     }
 }
 
 /// The row, checked against the configuration as it is now.
 pub(super) fn fit<'a>(world: &'a World, job: &Job) -> Result<Ask<'a>, String> {
-    let gone = || format!("there is no exporter {} any more", job.exporter);
-    let exporter = world.config.exporters.get(&job.exporter).ok_or_else(gone)?;
-    let values = Values::from_json(exporter, &job.params)?;
-    let filename = params::filename(exporter, &values);
-    if filename != job.filename {
-        return Err(format!("the configuration has changed: the same parameters now name {filename}"));
-    }
-    Ok(Ask::of(exporter, values))
+    fit::fit(&world.config, &job.exporter, &job.params, &job.filename)
 }
 
 fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Seat>> {
@@ -124,21 +144,31 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
         }
         SourceState::Later => return Ok(None),
     };
-    let attempt = Ulid::generate().to_string();
+    let attempt = AttemptId::generate();
     let lock = world.site.new_lock(&attempt)?;
     point::at("tick-made-lock");
     let limits = limits(tx, ask.exporter, job)?;
-    let claim = tx.claim(job, &attempt, &limits, now, counts_from)?;
-    Ok(claim.map(|claim| Seat { claim, lock }))
+    let Some(claim) = tx.claim(job, &attempt, &limits, now, counts_from)? else { return Ok(None) };
+    if !is_of(&claim, job) {
+        bail!("its row has changed while it was claimed"); // which takes the claim back
+    }
+    let source = source_of(&world.config, ask)?.map(|source| source.filename);
+    Ok(Some(Seat { claim: Claim { source, ..claim }, lock }))
+}
+
+/// Whether what was claimed is what was checked.
+fn is_of(claim: &Claim, job: &Job) -> bool {
+    let claimed = (claim.job, &claim.filename, &claim.exporter, &claim.params, &claim.queue);
+    claimed == (job.id, &job.filename, &job.exporter, &job.params, &job.queue)
 }
 
 fn limits(tx: &Tx, exporter: &Exporter, job: &Job) -> anyhow::Result<Limits> {
-    Ok(tx.escalated(job)?.unwrap_or_else(|| exporter.limits.clone()))
+    Ok(tx.escalated(job)?.map_or_else(|| exporter.limits.clone(), |row| fit::limits(exporter, &row)))
 }
 
 /// A row that no longer fits is an attempt that could not be started.
 fn refuse(world: &World, tx: &Tx, job: &Job, sentence: &str, now: Stamp) -> anyhow::Result<()> {
-    let attempt = Ulid::generate().to_string();
+    let attempt = AttemptId::generate();
     let exporter = world.config.exporters.get(&job.exporter);
     let limits = exporter.map_or_else(Limits::none, |exporter| exporter.limits.clone());
     if let Some(claim) = tx.claim(job, &attempt, &limits, now, now)? {

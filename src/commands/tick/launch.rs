@@ -10,11 +10,13 @@ use std::{
     time::Duration,
 };
 
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+
 use super::{Round, claim::Seat};
 use crate::{
     commands::{ending::Ended, world::World},
     model::{
-        attempt::{Claim, Record},
+        attempt::{AttemptId, Claim, Record},
         clock::Stamp,
         status::Outcome,
     },
@@ -30,7 +32,7 @@ pub fn run(round: &mut Round, seat: Seat) {
     let claim = seat.claim;
     match spawn(round.world, &claim, seat.lock) {
         Ok(child) => {
-            let (job, attempt, filename) = (claim.job, &claim.attempt, &claim.filename);
+            let (job, attempt, filename) = (claim.job, claim.attempt.as_str(), &claim.filename);
             tracing::info!(job, attempt, filename, "launched");
             round.children.push(child);
         }
@@ -55,7 +57,7 @@ fn spawn(world: &World, claim: &Claim, lock: File) -> io::Result<Child> {
         .envs(told.map(|text| (CLAIM, text)))
         .arg("--config")
         .arg(&world.config.file)
-        .args(["run", &claim.attempt])
+        .args(["run", claim.attempt.as_str()])
         .env_remove("PRESSROOM_ATTEMPT") // a run with another attempt's cookie would be swept with that
         .current_dir(world.site.state_dir())
         .stdin(lock)
@@ -64,8 +66,10 @@ fn spawn(world: &World, claim: &Claim, lock: File) -> io::Result<Child> {
         .spawn()
 }
 
-fn log(world: &World, attempt: &str) -> io::Result<File> {
-    let log = OpenOptions::new().append(true).create(true).mode(0o600).open(world.site.log_of(attempt));
+fn log(world: &World, attempt: &AttemptId) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.append(true).create(true).mode(0o600).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+    let log = how.open(world.site.log_of(attempt));
     // A log that cannot be written does not stop an export.
     log.or_else(|_| OpenOptions::new().write(true).open("/dev/null"))
 }

@@ -10,6 +10,7 @@ mod emergency;
 mod expire;
 mod launch;
 mod linger;
+mod mend;
 mod messenger;
 mod notify;
 mod prune;
@@ -133,6 +134,7 @@ impl<'a> Round<'a> {
         self.step("clock", clock::look);
         point::at("tick-before-reap");
         self.step("reap", reap::all);
+        self.step("mend", mend::all);
         if !self.light {
             self.step("prune", prune::files);
             self.step("expire", expire::rows);
@@ -142,6 +144,7 @@ impl<'a> Round<'a> {
         schedule::due(self);
         point::at("tick-before-claim");
         self.step("claim", claim::fill_seats);
+        self.step("mend", mend::met);
         self.step("report", report::failures);
         self.step("report", report::successes);
         if !self.light {

@@ -69,6 +69,6 @@ fn reserve(round: &mut Round) {
     let free = site::free_bytes(&site.queue()).unwrap_or(u64::MAX);
     let outcome = if free < 1 << 20 { site.give_up_reserve() } else { site.restore_reserve() };
     if let Err(error) = outcome {
-        tracing::debug!(%error, "reserve");
+        tracing::warn!(path = %site.reserve().display(), %error, "the reserve cannot be used");
     }
 }

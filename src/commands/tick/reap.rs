@@ -4,9 +4,9 @@ use std::{fs::File, path::PathBuf, thread::sleep, time::Duration};
 
 use super::Round;
 use crate::{
-    commands::ending::Ended,
+    commands::{ending::Ended, fit},
     model::{
-        attempt::{Claim, Record},
+        attempt::{AttemptId, Claim, Record},
         clock::{self, Stamp},
         job::Job,
         point,
@@ -43,8 +43,15 @@ pub fn all(round: &mut Round) -> anyhow::Result<()> {
 }
 
 /// One step for one job; what fails is reported.
-fn heeded<T>(round: &mut Round, job: &Job, step: impl Fn(&mut Round, &Job, &str) -> anyhow::Result<T>) -> Option<T> {
-    let attempt = job.attempt.as_deref().unwrap_or_default();
+fn heeded<T>(
+    round: &mut Round,
+    job: &Job,
+    step: impl Fn(&mut Round, &Job, &AttemptId) -> anyhow::Result<T>,
+) -> Option<T> {
+    let Some(attempt) = &job.attempt else {
+        round.store.view().note_unreadable(job.id, "attempt");
+        return None;
+    };
     match step(round, job, attempt) {
         Ok(value) => Some(value),
         Err(error) => {
@@ -55,25 +62,25 @@ fn heeded<T>(round: &mut Round, job: &Job, step: impl Fn(&mut Round, &Job, &str)
 }
 
 /// `true`: its lock is held.
-fn unless_held(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<bool> {
+fn unless_held(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<bool> {
     match round.world.site.try_take(attempt) {
         Probe::Alive => return Ok(true),
         Probe::Unverified => {
             let name = format!("job {} ({})", job.id, job.filename);
             round.problem(format!("{name}: its lock cannot be opened, so nobody knows whether it runs"));
         }
-        Probe::Missing => finish(round, attempt, None)?,
-        Probe::Free(lock) => finish(round, attempt, Some(&lock))?,
+        Probe::Missing => finish(round, job, None)?,
+        Probe::Free(lock) => finish(round, job, Some(&lock))?,
     }
     Ok(false)
 }
 
 /// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
-fn finish(round: &mut Round, attempt: &str, lock: Option<&File>) -> anyhow::Result<()> {
-    let Some(claim) = round.store.view().claim_of(attempt)? else { return Ok(()) };
+fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<()> {
+    let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
     let note = lock.and_then(|lock| LockNote::read(lock).ok());
     point::at("reap-took-lock");
-    if let Swept::Stuck(stuck) = end_tree(&ids(attempt, note.as_ref()), Duration::ZERO) {
+    if let Swept::Stuck(stuck) = end(round, &claim.attempt, lock) {
         for process in stuck {
             round.problem(format!("job {} ({}) keeps its slot: {process}", claim.job, claim.filename));
         }
@@ -84,6 +91,16 @@ fn finish(round: &mut Round, attempt: &str, lock: Option<&File>) -> anyhow::Resu
     round.store.immediate(|tx| Ended::new(&claim, &record).close(tx, config))?;
     point::at("reap-recorded");
     Ok(())
+}
+
+/// Ends what is left of an attempt of ours. Nothing is ended on the word of a row: an attempt that has left nothing in
+/// `work/` may be another site's, or nobody's.
+pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> Swept {
+    if lock.is_none() && !round.world.site.has_work(attempt) {
+        return Swept::Gone;
+    }
+    let note = lock.and_then(|lock| LockNote::read(lock).ok());
+    end_tree(&ids(attempt, note.as_ref()), Duration::ZERO)
 }
 
 fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Result<Record> {
@@ -124,21 +141,24 @@ fn elapsed(note: &LockNote) -> Duration {
 }
 
 /// Numbers of an earlier boot lead to nobody, or to strangers.
-pub fn ids(attempt: &str, note: Option<&LockNote>) -> TreeIds {
+pub fn ids(attempt: &AttemptId, note: Option<&LockNote>) -> TreeIds {
     let note = note.filter(|note| note.boot_id == boot_id());
     let process = |id: Option<ProcessId>| id.map(|id| Process { pid: id.pid, start: id.start });
     TreeIds {
-        attempt: attempt.to_owned(),
+        attempt: attempt.to_string(),
         run: note.and_then(|note| process(note.run)),
         leader: note.and_then(|note| process(note.leader)),
     }
 }
 
 /// Its lock is held, but it should have ended long ago: the run hangs, or its tree cannot be killed.
-fn overdue(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<()> {
-    let Some(claim) = round.store.view().claim_of(attempt)? else { return Ok(()) };
+fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<()> {
+    let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
+    // Not by the row's word: limits that it may say anything of are brought within the configured ones.
+    let Some(exporter) = round.world.config.exporters.get(&claim.exporter) else { return Ok(()) };
+    let limits = fit::limits(exporter, &claim.limits);
     let Ok(note) = round.world.site.note_of(attempt) else { return Ok(()) };
-    let allowed = claim.limits.timeout.saturating_add(claim.limits.kill_after).saturating_add(PATIENCE);
+    let allowed = limits.timeout.saturating_add(limits.kill_after).saturating_add(PATIENCE);
     if note.boot_id != boot_id() || elapsed(&note) <= allowed {
         return Ok(());
     }
@@ -150,7 +170,7 @@ fn overdue(round: &mut Round, job: &Job, attempt: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     match round.world.site.try_take(attempt) {
-        Probe::Free(lock) => finish(round, attempt, Some(&lock)),
+        Probe::Free(lock) => finish(round, job, Some(&lock)),
         Probe::Alive | Probe::Missing | Probe::Unverified => Ok(()),
     }
 }
@@ -162,6 +182,6 @@ pub fn sight(round: &Round, job: &Job) -> Sight {
 
 /// For the dry run: what a job without its run would be recorded as.
 pub fn foreseen(round: &Round, job: &Job) -> anyhow::Result<Outcome> {
-    let claim = job.attempt.as_ref().map(|attempt| round.store.view().claim_of(attempt)).transpose()?.flatten();
+    let claim = round.store.view().claim_of_job(job)?;
     claim.map_or(Ok(Outcome::Lost), |claim| outcome(round, &claim))
 }

@@ -1,9 +1,8 @@
 //! Jobs in a queue that is no longer configured go where a request would put them now, or they would never be started.
 
-use super::Round;
+use super::{Round, claim};
 use crate::{
-    commands::world::World,
-    config::params::{self, Values},
+    commands::{fit, world::World},
     model::job::Job,
     store::View,
 };
@@ -36,8 +35,5 @@ pub fn homeless(view: &View, world: &World) -> anyhow::Result<Vec<String>> {
 
 /// A job that fits nothing any more is told so at its claim, in the queue that always exists.
 fn home<'a>(world: &'a World, job: &Job) -> &'a str {
-    let exporter = world.config.exporters.get(&job.exporter);
-    let lane =
-        exporter.and_then(|exporter| Some(params::lane(exporter, &Values::from_json(exporter, &job.params).ok()?)));
-    lane.unwrap_or("default")
+    claim::fit(world, job).map_or("default", |ask| fit::home(&ask))
 }

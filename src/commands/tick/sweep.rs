@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::{Round, reap};
 use crate::{
-    model::point,
+    model::{attempt::AttemptId, point},
     process::tree::{Swept, end_tree},
     site::{LockNote, Probe},
 };
@@ -23,7 +23,7 @@ pub fn all(round: &mut Round) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn one(round: &mut Round, attempt: &str) -> anyhow::Result<()> {
+fn one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<()> {
     if round.store.view().is_started(attempt)? {
         return Ok(());
     }
@@ -47,7 +47,7 @@ fn one(round: &mut Round, attempt: &str) -> anyhow::Result<()> {
 
 /// Ends what still runs of an attempt without a recorded end: who records one has seen the tree gone, but a `try` that was
 /// killed leaves no record. `false`: some of it cannot be ended.
-fn end(round: &mut Round, attempt: &str, lock: Option<&File>) -> bool {
+fn end(round: &mut Round, attempt: &AttemptId, lock: Option<&File>) -> bool {
     let note = lock.and_then(|lock| LockNote::read(lock).ok());
     let Swept::Stuck(stuck) = end_tree(&reap::ids(attempt, note.as_ref()), Duration::ZERO) else { return true };
     for process in stuck {

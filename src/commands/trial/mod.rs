@@ -12,7 +12,7 @@ use crate::{
     exit::{Exit, Failure},
     model::{
         answer::State,
-        attempt::Claim,
+        attempt::{AttemptId, Claim},
         clock::{self, Stamp},
         status::Outcome,
     },
@@ -26,7 +26,7 @@ pub fn run(global: &Global, args: &TryArgs) -> Result<(), Failure> {
     Site::open(&world.config).map_err(anyhow::Error::from)?;
     tick::refuse_root(&world, args.allow_root)?;
     let ask = ask(&world, args)?;
-    let attempt = ulid::Ulid::generate().to_string();
+    let attempt = AttemptId::generate();
     // Held while we live, so that no tick sweeps the work directory from under us.
     let lock = world.site.new_lock(&attempt)?;
     let tried = attempt_it(&world, &ask, &attempt, &lock, args);
@@ -48,7 +48,7 @@ fn ask<'a>(world: &'a World, args: &TryArgs) -> Result<Ask<'a>, Failure> {
     })
 }
 
-fn attempt_it(world: &World, ask: &Ask, attempt: &str, lock: &File, args: &TryArgs) -> Result<Outcome, Failure> {
+fn attempt_it(world: &World, ask: &Ask, attempt: &AttemptId, lock: &File, args: &TryArgs) -> Result<Outcome, Failure> {
     process::become_trial()?;
     let claim = claim(world, ask, attempt)?;
     let order = setup::order(world, ask.exporter, &claim).map_err(|error| Failure::new(Exit::Failed, error))?;
@@ -64,12 +64,12 @@ fn attempt_it(world: &World, ask: &Ask, attempt: &str, lock: &File, args: &TryAr
 }
 
 /// The claim that a job for this file would have.
-fn claim(world: &World, ask: &Ask, attempt: &str) -> Result<Claim, Failure> {
+fn claim(world: &World, ask: &Ask, attempt: &AttemptId) -> Result<Claim, Failure> {
     let now = Stamp::now();
     let source = super::request::source_of(&world.config, ask)?.map(|source| source.filename);
     Ok(Claim {
         job: 0,
-        attempt: attempt.to_owned(),
+        attempt: attempt.clone(),
         filename: ask.filename.clone(),
         exporter: ask.exporter.name.clone(),
         params: ask.values.to_json(),

@@ -34,7 +34,10 @@ pub(super) fn page(visit: &Visit, view: &View) -> Result<Response, Refusal> {
     ids.truncate(ROWS as usize);
     let older = ids.last().filter(|_| more).map(|id| link(visit, &id.to_string()));
     // One that has gone since it was found is left out.
-    let jobs: Vec<Job> = ids.into_iter().filter_map(|id| view.job_by_id(id).transpose()).collect::<Result<_, _>>()?;
+    let jobs: Vec<Job> = ids
+        .into_iter()
+        .filter_map(|id| view.look_at(id).map(|job| job.and_then(Result::ok)).transpose())
+        .collect::<Result<_, _>>()?;
     let values = context! {
         rows => jobs.iter().map(|job| row(visit, job)).collect::<Value>(),
         fields => fields(visit, view)?,

@@ -15,7 +15,7 @@ use std::{
     },
     path::Path,
     process::Command,
-    sync::OnceLock,
+    sync::{LazyLock, OnceLock},
     time::Duration,
 };
 
@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::{CacheRules, EnqueueOn, HistoryRules, HostRules, HttpRules, Sendfile, StatusRules};
 
-const ATTEMPT: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+static ATTEMPT: LazyLock<AttemptId> = LazyLock::new(|| AttemptId::parse("01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap());
 const NOBODY: u32 = 65534;
 
 /// Runs the test `name` again in a process with this umask and, if we are root, as nobody. `true`: this is that process.

@@ -97,7 +97,7 @@ fn claim_all(path: &std::path::Path, claimer: usize) -> usize {
     let mut store = Store::open(path).unwrap();
     let mut won = 0;
     while let Some(job) = store.view().next_ready(NOON, &["default".into()], &[], &[]).unwrap() {
-        let attempt = format!("{claimer:02}{:024}", job.id);
+        let attempt = id(format!("{claimer:02}{:024}", job.id));
         won +=
             usize::from(store.immediate(|tx| Ok(tx.claim(&job, &attempt, &limits(), NOON, NOON)?)).unwrap().is_some());
     }

@@ -55,8 +55,8 @@ fn a_claim_counts_at_once_and_only_one_wins() {
     let started = base.job("Emma");
     assert_eq!((started.status, started.attempts, started.started), (Status::Started, 1, Some(NOON)));
     assert_eq!((claim.number, started.attempt.as_deref()), (1, Some(claim.attempt.as_str())));
-    assert!(base.tx(|tx| tx.claim(&job, &"9".repeat(26), &limits(), NOON, NOON)).is_none());
-    assert_eq!(base.store.view().attempt(&"9".repeat(26)).unwrap(), None, "the loser leaves no trace");
+    assert!(base.tx(|tx| tx.claim(&job, &id("7".repeat(26)), &limits(), NOON, NOON)).is_none());
+    assert_eq!(base.store.view().attempt(&id("7".repeat(26))).unwrap(), None, "the loser leaves no trace");
     assert_eq!(base.store.view().job_by_attempt(&claim.attempt).unwrap(), Some(started));
 }
 

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use super::{NewJob, Result, Retry, Store, Tx};
 use crate::model::{
-    attempt::{Claim, Record},
+    attempt::{AttemptId, Claim, Record},
     clock::Stamp,
     job::Job,
     limits::Limits,
@@ -72,7 +72,7 @@ impl Base {
     #[track_caller]
     fn claim(&mut self, job: &Job, now: Stamp) -> Claim {
         self.claims += 1;
-        let attempt = format!("{:026}", self.claims);
+        let attempt = id(format!("{:026}", self.claims));
         self.tx(|tx| tx.claim(job, &attempt, &limits(), now, now)).expect("a queued job")
     }
 
@@ -97,6 +97,10 @@ impl Base {
         let queues: Vec<_> = queues.iter().map(|&name| name.to_owned()).collect();
         self.store.view().next_ready(NOON, &queues, &[], &[]).expect("a read").map(|job| job.filename)
     }
+}
+
+fn id(text: String) -> AttemptId {
+    text.try_into().expect("the id of an attempt")
 }
 
 fn file(name: &str) -> String {

@@ -108,7 +108,7 @@ fn a_derived_job_waits_for_its_source_and_then_for_its_time() {
     let source = Some("md/Emma.md".to_owned());
     let new = NewJob { source, waits_for_source: true, run_after: NOON.plus_ms(50), ..wish("Emma") };
     let job = base.insert(&new);
-    assert!(base.tx(|tx| tx.claim(&job, &"0".repeat(26), &limits(), NOON, NOON)).is_none());
+    assert!(base.tx(|tx| tx.claim(&job, &id("0".repeat(26)), &limits(), NOON, NOON)).is_none());
     assert_eq!(base.store.view().waiting_for("md/Emma.md").unwrap(), std::slice::from_ref(&job));
     assert!(base.store.view().pinned("md/Emma.md").unwrap(), "the source of a queued job stays");
 

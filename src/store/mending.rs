@@ -1,0 +1,116 @@
+//! Taking out what was not written by us: rows that cannot be read, and numbers that cannot be calculated with.
+//!
+//! Rows are met where they are read for something else, and a few more are looked at in each full round, so that one
+//! that no statement ever finds is found too. Nothing here walks through a whole table, unless something was found.
+
+use rusqlite::{Row, ToSql, params};
+
+use super::{
+    Result, Store, StoreError, Tx, View,
+    checked::{Kind, Unreadable},
+};
+
+const SPAN: &str = "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM job";
+
+const BEAT: &str = "SELECT * FROM job WHERE id >= ? ORDER BY id LIMIT ?";
+
+const WAKE_DEPENDENTS: &str = "
+    UPDATE job SET waits = 1
+     WHERE status = 0 AND waits = 2 AND source = (SELECT filename FROM job WHERE id = ?)";
+
+const REMOVE_JOB: &str = "DELETE FROM job WHERE id = ?";
+
+const REMOVE_ATTEMPT: &str = "DELETE FROM attempt WHERE rowid = ?";
+
+/// Small tables, and of which of their rows nothing can be made.
+const ODD: [&str; 6] = [
+    "queue WHERE typeof(queued) <> 'integer' OR queued NOT BETWEEN 0 AND 1099511627776
+              OR typeof(delayed) <> 'integer' OR delayed NOT BETWEEN 0 AND 1099511627776
+              OR typeof(served) <> 'integer' OR served NOT BETWEEN 0 AND 253402300799999
+              OR typeof(name) <> 'text' OR mode NOT IN ('open', 'paused', 'draining')",
+    "client WHERE typeof(pending) <> 'integer' OR pending NOT BETWEEN 0 AND 1099511627776",
+    "schedule WHERE typeof(last) <> 'integer' OR last NOT BETWEEN 0 AND 253402300799999
+                 OR typeof(next) <> 'integer' OR next NOT BETWEEN 0 AND 253402300799999",
+    "tally WHERE typeof(count) <> 'integer' OR count NOT BETWEEN 0 AND 1099511627776
+              OR typeof(total) <> 'integer' OR total NOT BETWEEN 0 AND 1152921504606846976",
+    "sample WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
+               OR typeof(queued) <> 'integer' OR queued NOT BETWEEN 0 AND 1099511627776",
+    "news WHERE typeof(attempt) <> 'text' OR length(attempt) <> 26",
+];
+
+/// The last tick: whoever looks takes one that is none for none.
+const MEND_META: &str = "
+    UPDATE meta SET tick_at = NULL, tick_boottime = NULL, tick_boot_id = NULL
+     WHERE tick_at NOT BETWEEN 0 AND 253402300799999 OR typeof(tick_at) NOT IN ('integer', 'null')
+        OR typeof(tick_boottime) NOT IN ('integer', 'null') OR tick_boottime < 0";
+
+impl Store {
+    /// The unreadable rows that were met since the last call.
+    pub fn take_unreadable(&self) -> Vec<Unreadable> {
+        self.notes.take()
+    }
+}
+
+impl View<'_> {
+    /// Notes a job whose row makes no sense as a whole.
+    pub fn note_unreadable(&self, id: i64, column: &str) {
+        self.notes.add(Unreadable { kind: Kind::Job, row: id, column: column.to_owned(), attempt: None });
+    }
+
+    /// Reads some hundred jobs from somewhere in the table and notes those that cannot be read. In small tables it is
+    /// all of them.
+    pub fn patrol(&self, chance: u64, most: u32) -> Result<()> {
+        let span = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        let (first, last) = self.one(SPAN, [], span)?.unwrap_or((0, 0));
+        let width = last.abs_diff(first).saturating_sub(most.into()).saturating_add(1);
+        let start = first.saturating_add(i64::try_from(chance % width.max(1)).unwrap_or(0));
+        self.jobs(BEAT, params![start, most]).map(drop)
+    }
+
+    /// Whether some small table has a row that nothing can be made of. Cheap enough for every full round.
+    pub fn odd_rows(&self) -> Result<bool> {
+        for table in ODD {
+            if self.one(&format!("SELECT EXISTS (SELECT 1 FROM {table})"), [], |row| row.get(0))? == Some(true) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Tx<'_> {
+    /// Removes a row that cannot be read; what waits for its file waits no longer. Counts are wrong after it: see
+    /// [`Tx::recount_all`].
+    pub fn remove(&self, found: &Unreadable) -> Result<()> {
+        let row: &[&dyn ToSql] = params![found.row];
+        self.with_room(|| match found.kind {
+            Kind::Job => {
+                self.change(WAKE_DEPENDENTS, row)?;
+                self.change(REMOVE_JOB, row).map(drop)
+            }
+            Kind::Attempt => self.change(REMOVE_ATTEMPT, row).map(drop),
+        })
+    }
+
+    /// Removes the odd rows of small tables, and says how many there were.
+    pub fn remove_odd_rows(&self) -> Result<usize> {
+        let removed =
+            ODD.iter().map(|table| self.change(&format!("DELETE FROM {table}"), [])).sum::<Result<usize>>()?;
+        Ok(removed + self.change(MEND_META, [])?)
+    }
+
+    /// Does `work` so that its failure undoes it alone and not the whole transaction. A database that is busy, full or
+    /// gone stays the caller's matter.
+    pub fn alone<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<anyhow::Result<T>> {
+        self.conn.execute_batch("SAVEPOINT alone").map_err(StoreError::from)?;
+        let done = work();
+        if let Err(error) = &done
+            && matches!(error.downcast_ref(), Some(StoreError::Busy | StoreError::DiskFull))
+        {
+            return done.map(Ok);
+        }
+        let end = if done.is_ok() { "RELEASE alone" } else { "ROLLBACK TO alone; RELEASE alone" };
+        self.conn.execute_batch(end).map_err(StoreError::from)?;
+        Ok(done)
+    }
+}
