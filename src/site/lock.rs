@@ -65,10 +65,12 @@ impl Site {
 
     /// Looks whether an attempt's lock is held, and lets go at once.
     pub fn peek(&self, attempt: &AttemptId) -> Sight {
-        let lock = match self.open_lock(attempt, OpenOptions::new().read(true)) {
-            Ok(lock) => lock,
-            Err(sight) => return sight,
-        };
+        // Whose it is does not matter for a look: nothing is done, and nothing that it says is believed.
+        let lock =
+            match open_regular(&self.lock_of(attempt), OpenOptions::new().read(true)).map_err(|error| sight(&error)) {
+                Ok(lock) => lock,
+                Err(sight) => return sight,
+            };
         match held(FileExt::try_lock_shared(&lock)) {
             Ok(true) => Sight::Alive,
             Ok(false) => Sight::Free,
@@ -78,10 +80,7 @@ impl Site {
 
     /// Opens a lock that is there.
     fn open_lock(&self, attempt: &AttemptId, how: &mut OpenOptions) -> Result<File, Sight> {
-        self.open_if_own(&self.lock_of(attempt), how).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Sight::Missing,
-            _ => Sight::Unverified,
-        })
+        self.open_if_own(&self.lock_of(attempt), how).map_err(|error| sight(&error))
     }
 
     /// Opens a file below the state directory for reading, if it is our own.
@@ -89,14 +88,13 @@ impl Site {
         self.open_if_own(path, OpenOptions::new().read(true))
     }
 
-    /// Nothing that lies in the place of the file may be followed or block us, and what it says is believed only if
-    /// it is a regular file of our own (for root also of the user who owns the site).
+    /// What it says is believed only if it is our own (for root also if it belongs to the user who owns the site).
     fn open_if_own(&self, path: &Path, how: &mut OpenOptions) -> io::Result<File> {
-        let file = how.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path)?;
-        let (about, us) = (file.metadata()?, Uid::effective());
-        let is_ours = || about.uid() == us.as_raw() || us.is_root() && self.is_owners(about.uid());
-        let refused = || io::Error::other(format!("{} is not a regular file of our own", path.display()));
-        (about.is_file() && is_ours()).then_some(file).ok_or_else(refused)
+        let file = open_regular(path, how)?;
+        let (owner, us) = (file.metadata()?.uid(), Uid::effective());
+        let is_ours = owner == us.as_raw() || us.is_root() && self.is_owners(owner);
+        let refused = || io::Error::other(format!("{} belongs to another user", path.display()));
+        is_ours.then_some(file).ok_or_else(refused)
     }
 
     fn is_owners(&self, uid: u32) -> bool {
@@ -123,6 +121,20 @@ impl Site {
         let lock = make_own(&self.tick_lock())?;
         lock.lock_exclusive()?;
         Ok(lock)
+    }
+}
+
+/// Nothing that lies in the place of the file may be followed or block us.
+fn open_regular(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    let file = how.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path)?;
+    let refused = || io::Error::other(format!("{} is not a regular file", path.display()));
+    file.metadata()?.is_file().then_some(file).ok_or_else(refused)
+}
+
+fn sight(error: &io::Error) -> Sight {
+    match error.kind() {
+        ErrorKind::NotFound => Sight::Missing,
+        _ => Sight::Unverified,
     }
 }
 

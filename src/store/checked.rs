@@ -180,10 +180,15 @@ impl FromSql for Stamp {
 /// A number that is read only to be sure of it: a statement of ours calculates with it.
 pub(super) fn sure(row: &Row<'_>, column: &str, range: std::ops::RangeInclusive<i64>) -> rusqlite::Result<i64> {
     let index = row.as_ref().column_index(column)?;
-    within(row.get_ref(index)?, range).map_err(|error| match error {
-        FromSqlError::OutOfRange(number) => rusqlite::Error::IntegralValueOutOfRange(index, number),
-        _ => rusqlite::Error::InvalidColumnType(index, column.to_owned(), Value::Null.data_type()),
-    })
+    within(row.get_ref(index)?, range).map_err(|_| invalid(row, column))
+}
+
+/// The error of a value that none of ours can be.
+pub(super) fn invalid(row: &Row<'_>, column: &str) -> rusqlite::Error {
+    row.as_ref().column_index(column).map_or_else(
+        |error| error,
+        |index| rusqlite::Error::InvalidColumnType(index, column.to_owned(), Value::Null.data_type()),
+    )
 }
 
 /// The range of ranks.

@@ -6,7 +6,7 @@ use rusqlite::{Row, params};
 
 use super::{
     Result, StoreError, View,
-    checked::Filename,
+    checked::{Filename, Kind, Unreadable},
     rows::{Count, Millis},
 };
 use crate::model::{attempt::Attempt, breaker::FirstAttempt, clock::Stamp, status::Outcome};
@@ -57,7 +57,12 @@ impl View<'_> {
     /// The attempt in this row of its table. One that cannot be read is left out.
     pub(super) fn attempt_at(&self, row: i64) -> Result<Option<Attempt>> {
         match self.one_attempt(ATTEMPT_AT, params![row]) {
-            Err(StoreError::Unreadable(_) | StoreError::TooBig) => Ok(None),
+            Err(StoreError::Unreadable(_)) => Ok(None),
+            Err(StoreError::TooBig) => {
+                let (kind, column, attempt) = (Kind::Attempt, String::new(), None);
+                self.notes.add(Unreadable { kind, row, column, attempt });
+                Ok(None)
+            }
             read => read,
         }
     }

@@ -10,9 +10,11 @@ use super::{
     checked::{Kind, Unreadable},
 };
 
-const SPAN: &str = "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM job";
+const JOBS: &str = "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM job";
+const ATTEMPTS: &str = "SELECT coalesce(min(rowid), 0), coalesce(max(rowid), 0) FROM attempt";
 
-const BEAT: &str = "SELECT * FROM job WHERE id >= ? ORDER BY id LIMIT ?";
+const SOME_JOBS: &str = "SELECT * FROM job WHERE id >= ? ORDER BY id LIMIT ?";
+const SOME_ATTEMPTS: &str = "SELECT rowid FROM attempt WHERE rowid >= ? ORDER BY rowid LIMIT ?";
 
 const WAKE_DEPENDENTS: &str = "
     UPDATE job SET waits = 1
@@ -57,14 +59,23 @@ impl View<'_> {
         self.notes.add(Unreadable { kind: Kind::Job, row: id, column: column.to_owned(), attempt: None });
     }
 
-    /// Reads some hundred jobs from somewhere in the table and notes those that cannot be read. In small tables it is
-    /// all of them.
+    /// Reads so many jobs and attempts from somewhere in their tables and notes those that cannot be read. In small
+    /// tables it is all of them.
     pub fn patrol(&self, chance: u64, most: u32) -> Result<()> {
-        let span = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-        let (first, last) = self.one(SPAN, [], span)?.unwrap_or((0, 0));
+        let start = self.somewhere(JOBS, chance, most)?;
+        self.jobs(SOME_JOBS, params![start, most])?;
+        let start = self.somewhere(ATTEMPTS, chance, most)?;
+        for row in self.all(SOME_ATTEMPTS, params![start, most], |row| row.get::<_, i64>(0))? {
+            self.attempt_at(row)?;
+        }
+        Ok(())
+    }
+
+    fn somewhere(&self, span: &str, chance: u64, most: u32) -> Result<i64> {
+        let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        let (first, last) = self.one(span, [], read)?.unwrap_or((0, 0));
         let width = last.abs_diff(first).saturating_sub(most.into()).saturating_add(1);
-        let start = first.saturating_add(i64::try_from(chance % width.max(1)).unwrap_or(0));
-        self.jobs(BEAT, params![start, most]).map(drop)
+        Ok(first.saturating_add(i64::try_from(chance % width.max(1)).unwrap_or(0)))
     }
 
     /// Whether some small table has a row that nothing can be made of. Cheap enough for every full round.

@@ -58,7 +58,7 @@ pub(super) const WAKE: &str = "
      WHERE id IN (SELECT id FROM job WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after LIMIT 1000)
     RETURNING queue";
 
-const WAIT_FOR_SOURCE: &str = "UPDATE job SET waits = 2 WHERE id = ? AND status = 0 AND source IS NOT NULL";
+const WAIT_FOR_SOURCE: &str = "UPDATE job SET waits = 2, source = ?2 WHERE id = ?1 AND status = 0";
 
 /// From here on it could be started, so `queued_ttl` begins anew. The source's row may be gone already, which has woken
 /// the jobs; one that waits for its time goes on doing so.
@@ -169,9 +169,9 @@ impl Tx<'_> {
         Ok(queues.len())
     }
 
-    /// A queued job has to wait for its source.
-    pub fn wait_for_source(&self, job: &Job) -> Result<bool> {
-        self.counting(job.id, || Ok(self.change(WAIT_FOR_SOURCE, params![job.id])? == 1))
+    /// A queued job has to wait for this source, whatever its row says of it.
+    pub fn wait_for_source(&self, job: &Job, source: &str) -> Result<bool> {
+        self.counting(job.id, || Ok(self.change(WAIT_FOR_SOURCE, params![job.id, source])? == 1))
     }
 
     /// The jobs that wait for this source wait no longer; says how many.

@@ -11,7 +11,7 @@ use rusqlite::{
 
 use super::{
     Result, StoreError, View,
-    checked::{Filename, Kind, Name, Params as JobParams, RANKS, Text, Tries, Unreadable, sure},
+    checked::{Filename, Kind, Name, Params as JobParams, RANKS, Text, Tries, Unreadable, invalid, sure},
 };
 use crate::model::{
     attempt::{Attempt, Record},
@@ -191,7 +191,8 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
     sure(row, "shutdowns", 0..=1_000_000)?;
     sure(row, "reported", 0..=1)?;
     row.get::<_, Stamp>("queued_since")?;
-    Ok(Job {
+    let waits = sure(row, "waits", 0..=2)?;
+    let job = Job {
         id: sure(row, "id", 1..=i64::MAX - 1)?,
         filename: row.get::<_, Filename>("filename")?.0,
         exporter: row.get::<_, Name>("exporter")?.0,
@@ -214,8 +215,25 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         cancel: sure(row, "cancel", 0..=1)? == 1,
         source: row.get::<_, Option<Filename>>("source")?.map(|source| source.0),
         source_after: row.get("source_after")?,
-        waits_for_source: sure(row, "waits", 0..=2)? == 2,
-    })
+        waits_for_source: waits == 2,
+    };
+    if is_consistent(&job, waits) { Ok(job) } else { Err(invalid(row, "status")) }
+}
+
+/// What exists in which status, as the table's last CHECKs say it: they would refuse the next change of the row.
+fn is_consistent(job: &Job, waits: i64) -> bool {
+    let status_fits = match job.status {
+        Status::Queued => {
+            job.started.is_none() && job.failed.is_none() && job.percent.is_none() && job.again.is_none() && !job.cancel
+        }
+        Status::Started => {
+            job.started.is_some() && job.failed.is_none() && job.attempt.is_some() && job.attempts > 0 && waits == 0
+        }
+        Status::FailedTimeout | Status::FailedUnknown => {
+            job.failed.is_some() && job.result.is_some() && job.again.is_none() && !job.cancel && waits == 0
+        }
+    };
+    status_fits && (waits != 2 || job.source.is_some())
 }
 
 fn ranked(row: &Row<'_>) -> rusqlite::Result<(Job, i64)> {

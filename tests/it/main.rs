@@ -30,6 +30,7 @@ mod fairness;
 mod free_form;
 mod full_disk;
 mod handover;
+mod hostile;
 mod invariants;
 mod jobs;
 mod kills;

@@ -51,7 +51,7 @@ pub fn shared_site(script: &str) -> (Site, PathBuf) {
 
 /// Runs the program as somebody, with an umask.
 #[track_caller]
-fn become_and_run(site: &Site, program: &Path, user: &str, umask: &str, words: &str) -> Done {
+pub fn become_and_run(site: &Site, program: &Path, user: &str, umask: &str, words: &str) -> Done {
     let line = format!("umask {umask}; exec {} {words}", program.display());
     let mut command = Command::new("setpriv");
     command.args(["--reuid", user, "--regid", user, "--init-groups", "sh", "-c", &line]);
@@ -85,7 +85,7 @@ fn two_users_of_one_group_share_a_site_whatever_their_umasks() {
         assert_eq!(mode(&site, "s/cache/epub/Emma.epub"), 0o440);
         assert_eq!(mode(&site, "s/cache/epub"), 0o2750);
         assert_eq!((mode(&site, "s/work"), mode(&site, "s/log"), mode(&site, "s/queue")), (0o700, 0o700, 0o2770));
-        for name in ["pressroom.db", "pressroom.db-wal", "pressroom.db-shm", "doorbell", "reserve"] {
+        for name in ["pressroom.db", "pressroom.db-wal", "pressroom.db-shm", "doorbell", "reserve", "waiters"] {
             assert_eq!(mode(&site, &format!("s/queue/{name}")), 0o660, "{name} with umasks {web_umask} {cron_umask}");
         }
     }

@@ -130,11 +130,12 @@ pub(super) fn fit<'a>(world: &'a World, job: &Job) -> Result<Ask<'a>, String> {
 }
 
 fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Seat>> {
+    let source = source_of(&world.config, ask)?.map(|source| source.filename);
     let counts_from = match renew_source(world, tx, ask, job, now)? {
         SourceState::None => now,
         SourceState::Ready(counts_from) => counts_from,
         SourceState::Pending => {
-            tx.wait_for_source(job)?;
+            tx.wait_for_source(job, source.as_deref().unwrap_or_default())?;
             return Ok(None);
         }
         SourceState::Failed(outcome, message) => {
@@ -152,7 +153,6 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
     if !is_of(&claim, job) {
         bail!("its row has changed while it was claimed"); // which takes the claim back
     }
-    let source = source_of(&world.config, ask)?.map(|source| source.filename);
     Ok(Some(Seat { claim: Claim { source, ..claim }, lock }))
 }
 

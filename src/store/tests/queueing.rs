@@ -116,7 +116,7 @@ fn a_derived_job_waits_for_its_source_and_then_for_its_time() {
     assert!(!base.job("Emma").waits_for_source);
     assert_eq!(base.next(&["default"]), None);
     assert_eq!(base.tx(|tx| tx.wake(NOON.plus_ms(50))), 1);
-    assert!(base.tx(|tx| tx.wait_for_source(&job)), "the source was lost again");
+    assert!(base.tx(|tx| tx.wait_for_source(&job, "md/Emma.md")), "the source was lost again");
     assert_eq!(base.next(&["default"]), None);
 }
 
