@@ -75,7 +75,7 @@ mod tests {
             let mark = RoundMark { round, gap: Duration::from_secs(900) };
             mark.write(&file).unwrap();
             assert_eq!(RoundMark::read(&file), Some(mark));
-            assert_eq!(file.metadata().unwrap().len(), 135);
+            assert_eq!(file.metadata().unwrap().len(), 132);
         }
     }
 }
