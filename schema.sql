@@ -27,10 +27,12 @@ CREATE TABLE job (
                                                      -- queued, started, failed_timeout, failed_unknown
     waits         INTEGER NOT NULL DEFAULT 0 CHECK (waits IN (0, 1, 2)),
                                                      -- while queued, for nothing (it is ready), its time, its source
-    rank          INTEGER NOT NULL,                  -- submitted in steps of ten minutes - priority + jobs that its
-                                                     -- client had pending then; the smallest is claimed first
+    rank          INTEGER NOT NULL,                  -- due in steps of ten minutes - priority + jobs that its client
+                                                     -- had pending when it was queued; the smallest is claimed first
     submitted     INTEGER NOT NULL,                  -- fresh when a request queues a failed job again
     run_after     INTEGER NOT NULL,                  -- not started before
+    due           INTEGER NOT NULL DEFAULT 0,        -- the later of both: the rank counts from here. Not computed by the
+                                                     -- database, whose indexes would not cover it then
     queued_since  INTEGER NOT NULL,                  -- when it was last queued, retries included, or run_after if that
                                                      -- is later: queued_ttl counts from here
     last_asked    INTEGER NOT NULL,                  -- by a request; abandon_after counts from here
@@ -58,8 +60,8 @@ CREATE TABLE job (
 ) STRICT;
 
 -- The next job of a queue, and the place of one:
---   WHERE queue = ? AND status = 0 AND waits = 0 ORDER BY rank, submitted, id LIMIT 1
-CREATE INDEX job_ready ON job (queue, rank, submitted) WHERE status = 0 AND waits = 0; -- every index ends in the id
+--   WHERE queue = ? AND status = 0 AND waits = 0 ORDER BY rank, due, id LIMIT 1
+CREATE INDEX job_ready ON job (queue, rank, due) WHERE status = 0 AND waits = 0; -- every index ends in the id
 
 -- What to wake, and when to come back: WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after
 CREATE INDEX job_wake ON job (run_after) WHERE status = 0 AND waits = 1;
@@ -72,6 +74,9 @@ CREATE INDEX job_started ON job (queue, exporter) WHERE status = 1;
 
 -- Failures to forget: WHERE exporter = ? AND status >= 2 AND failed < ?
 CREATE INDEX job_failed ON job (exporter, failed, status) WHERE status >= 2;
+
+-- Failures beyond the number that is kept: WHERE status >= 2 AND reported = 1 ORDER BY failed
+CREATE INDEX job_forgettable ON job (failed) WHERE status >= 2 AND reported = 1;
 
 -- How many have failed in which queue: WHERE status >= 2 GROUP BY queue, status
 CREATE INDEX job_failed_in ON job (queue, status) WHERE status >= 2;
@@ -163,8 +168,8 @@ CREATE INDEX attempt_first ON attempt (exporter, ended) WHERE number = 1 AND end
 -- History to forget, failures of the last hour: WHERE ended < ? ORDER BY ended; WHERE ended >= ?
 CREATE INDEX attempt_ended ON attempt (ended, result) WHERE ended IS NOT NULL;
 
--- Logs of successes to forget: WHERE result = 'ok' AND log = 1 AND ended < ?
-CREATE INDEX attempt_log ON attempt (ended) WHERE result = 'ok' AND log = 1;
+-- Logs of successes to forget, and then their rows: WHERE result = 'ok' AND log = ? AND ended < ? ORDER BY ended
+CREATE INDEX attempt_log ON attempt (log, ended) WHERE result = 'ok';
 
 -- How often each exporter's attempts ended in which way, how long they ran, and how long jobs waited for their first
 -- one: counted from the beginning, as monitoring wants it, while old attempts are forgotten.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use accept::{Refusal, accept};
 pub use look::Cached;
-pub use prune::{Entry, choose};
+pub use prune::{Chosen, Entry, choose};
 pub use publish::{Prepared, prepare};
 
 /// The cache of one state directory.

@@ -17,7 +17,7 @@ use super::{Cache, name};
 use crate::{
     model::{
         clock::Stamp,
-        policy::{Aged, deletable, prune_choice},
+        policy::{Aged, expired_now, prune_choice},
     },
     site::dir::{About, Dir},
 };
@@ -60,22 +60,42 @@ pub(super) fn made(mtime_ns: i128) -> Stamp {
     Stamp(i64::try_from(mtime_ns.div_euclid(1_000_000)).unwrap_or(i64::MAX))
 }
 
-/// The entries that go, expired ones first, then the oldest until the rest fits into `max_size` bytes; none that is
-/// younger than `grace` goes for its size. `rules` gives an exporter's ttl and stale.
+/// What is to be done about the files of a cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// These go.
+    pub gone: Vec<Entry>,
+    /// These expire, for want of room, by being given this time of making; without one they go.
+    pub expired: Vec<(Entry, Option<Stamp>)>,
+    /// Bytes beyond the cache's size that stay, as what is left is young or pinned.
+    pub excess: u64,
+}
+
+/// The entries that go, and the oldest that have to expire until the rest fits into `max_size` bytes; none that is
+/// younger than `grace` expires for its size. `rules` gives an exporter's ttl and stale.
 pub fn choose(
     entries: &[Entry],
     rules: impl Fn(&str) -> (Option<Duration>, Duration),
     grace: Duration,
     max_size: u64,
     now: Stamp,
-) -> Vec<Entry> {
+    is_pinned: impl Fn(&Entry) -> bool,
+) -> Chosen {
     let aged = |entry: &Entry| {
         let (ttl, stale) = rules(entry.exporter());
-        let deletable = deletable(entry.made, now, ttl, stale, grace);
-        Aged { made: entry.made, size: entry.size, deletable }
+        Aged::new(entry.made, entry.size, now, ttl, stale, grace)
     };
     let files: Vec<_> = entries.iter().map(aged).collect();
-    prune_choice(&files, grace, max_size, now).into_iter().map(|place| entries[place].clone()).collect()
+    let choice = prune_choice(&files, grace, max_size, now, |place| is_pinned(&entries[place]));
+    let expire = |entry: &Entry| {
+        let (ttl, stale) = rules(entry.exporter());
+        (entry.clone(), expired_now(now, ttl, stale))
+    };
+    Chosen {
+        gone: choice.gone.iter().map(|&place| entries[place].clone()).collect(),
+        expired: choice.expired.iter().map(|&place| expire(&entries[place])).collect(),
+        excess: choice.excess,
+    }
 }
 
 impl Cache {
@@ -100,6 +120,17 @@ impl Cache {
             *entry = Entry::of(entry.filename.clone(), &about);
         }
         Ok(true)
+    }
+
+    /// Gives the entry this time of making if it is still the file that was scanned, so that it is not served any more;
+    /// a file that is not ours to change is unlinked. `false`: it has gone, or was replaced.
+    pub fn expire(&self, entry: &Entry, made: Option<Stamp>) -> io::Result<bool> {
+        let Some(made) = made else { return self.remove(entry) };
+        let Some((dir, name)) = self.find(entry)? else { return Ok(false) };
+        match set_time(&dir, name, made) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => dir.unlink(name),
+            set => set.map(|()| true),
+        }
     }
 
     /// Unlinks the entry if it is still the file that was scanned. `false`: it has gone, or was replaced.

@@ -1,5 +1,7 @@
 //! How an attempt is closed, whoever closes it: its run, or a tick that found the run dead.
 
+use std::os::unix::fs::MetadataExt;
+
 use crate::{
     config::{Config, Exporter},
     model::{
@@ -28,6 +30,7 @@ impl<'a> Ended<'a> {
     /// Closes it in one transaction. `false`: somebody else ended it; touch nothing more (invariant 3).
     pub fn close(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
         let Self { claim, record, .. } = self;
+        tx.set_log_size(&claim.attempt, log_size(config, &claim.attempt))?;
         let waiting = tx.waiting_for(&claim.filename)?; // before the row goes, which wakes them
         let ours = match record.outcome {
             Outcome::Ok => tx.finish_ok(claim, record)?,
@@ -108,6 +111,13 @@ impl<'a> Ended<'a> {
         };
         fail_all(tx, waiting, record.outcome, record.message.as_deref().unwrap_or(plain))
     }
+}
+
+/// Bytes that the log takes on the disk, which is what the bound of the history is for.
+fn log_size(config: &Config, attempt: &str) -> u64 {
+    let path = config.state_dir.join("log").join(format!("{attempt}.log"));
+    let about = std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file);
+    about.map_or(0, |about| about.len().max(about.blocks().saturating_mul(512)))
 }
 
 /// What waits for this source fails with it, and so does what waits for that. Call it before the source's row is

@@ -73,6 +73,7 @@ pub fn as_json(queue: &Queue) -> serde_json::Value {
         "name": queue.name,
         "mode": queue.state.mode.name(),
         "queued": queue.state.queued,
+        "delayed": queue.state.delayed,
         "max_queued": queue.max_queued,
         "running": queue.running,
         "max_running": queue.max_running,
@@ -81,13 +82,14 @@ pub fn as_json(queue: &Queue) -> serde_json::Value {
 }
 
 fn as_table(queues: &[Queue], paper: &mut Paper) {
-    let mut table = Table::new(["QUEUE", "MODE", "QUEUED", "RUNNING"]);
+    let mut table = Table::new(["QUEUE", "MODE", "QUEUED", "DELAYED", "RUNNING"]);
     for queue in queues {
         let note = if queue.is_configured { "" } else { " (no longer configured)" };
         let cells = [
             queue.name.clone(),
             queue.state.mode.name().to_owned(),
-            format!("{} of {}", queue.state.queued, queue.max_queued),
+            format!("{} of {}", queue.state.due(), queue.max_queued),
+            queue.state.delayed.to_string(),
             format!("{} of {}{note}", queue.running, queue.max_running),
         ];
         table.row(paper, cells);

@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use super::{
     command,
     sheet::Table,
-    types::{CacheRules, HistoryRules, HostRules, Notify, QueueRules, StatusRules},
+    types::{CacheRules, HistoryRules, HostRules, Notify, QueueRules, Rate, StatusRules},
     words::{self, DURATION},
 };
 
 pub(super) const MINUTE: Duration = Duration::from_mins(1);
 pub(super) const HOUR: Duration = Duration::from_hours(1);
 pub(super) const DAY: Duration = Duration::from_hours(24);
+const MILLISECOND: Duration = Duration::from_millis(1);
 const MOST: u32 = 1_000_000;
 
 impl Default for CacheRules {
@@ -58,8 +59,19 @@ pub(super) fn host(top: &Table<'_>) -> HostRules {
 
 impl Default for QueueRules {
     fn default() -> Self {
-        Self { max_running: 4, max_queued: 500, max_per_client: 10 }
+        let new_per_client = Some(Rate { count: 60, window: 10 * MINUTE });
+        Self { max_running: 4, max_queued: 500, max_per_client: 10, new_per_client }
     }
+}
+
+const RATE: &str = r#"a number and a duration of at most a day, such as "60/10m", or "none""#;
+
+/// What counts against a rate has to be kept for as long as the rate looks back.
+fn rate(value: &toml::de::DeValue<'_>) -> Option<Rate> {
+    let (count, window) = value.as_str()?.split_once('/')?;
+    let count = count.trim().parse().ok().filter(|count| (1..=1_000_000).contains(count))?;
+    let window = humantime::parse_duration(window.trim()).ok()?;
+    (MILLISECOND..=DAY).contains(&window).then_some(Rate { count, window })
 }
 
 /// All queues of the file, and `default` in any case.
@@ -79,6 +91,7 @@ fn queue(table: Table<'_>, base: &QueueRules) -> QueueRules {
         max_running: table.count("max_running", 1..=MOST, base.max_running),
         max_queued: table.count("max_queued", 1..=100_000_000, base.max_queued),
         max_per_client: table.count("max_per_client", 1..=100_000_000, base.max_per_client),
+        new_per_client: table.read_or("new_per_client", "none", RATE, base.new_per_client, rate),
     };
     table.done();
     rules
@@ -98,11 +111,12 @@ pub(super) fn status(top: &Table<'_>) -> StatusRules {
 }
 
 pub(super) fn history(top: &Table<'_>) -> HistoryRules {
-    let base = HistoryRules { keep: 30 * DAY, keep_ok_logs: DAY };
+    let base = HistoryRules { keep: 30 * DAY, keep_ok_logs: DAY, max_size: 2_000_000_000 };
     let Some(table) = top.table("history") else { return base };
     let rules = HistoryRules {
         keep: table.duration("keep", base.keep),
         keep_ok_logs: table.duration("keep_ok_logs", base.keep_ok_logs),
+        max_size: table.size("max_size", base.max_size),
     };
     table.done();
     rules
@@ -121,4 +135,19 @@ pub(super) fn notify(top: &Table<'_>, dir: &Path) -> Option<Notify> {
 
 pub(super) fn retry_max_delay(table: &Table<'_>, default: Duration) -> Duration {
     table.read("retry_max_delay", DURATION, words::duration).unwrap_or(default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_and_a_duration() {
+        let read = |text: &str| rate(toml::de::DeValue::parse(text).unwrap().get_ref());
+        assert_eq!(read("'60/10m'"), Some(Rate { count: 60, window: 10 * MINUTE }));
+        assert_eq!(read("'1 / 1s'"), Some(Rate { count: 1, window: Duration::from_secs(1) }));
+        for wrong in ["'60'", "'0/10m'", "'60/0s'", "'60/2d'", "'-1/1m'", "'60/m'", "'/'", "60", "'99999999/1m'"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
 }

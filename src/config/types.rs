@@ -50,11 +50,19 @@ pub struct HostRules {
 
 /// `[queue.NAME]`.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::struct_field_names, reason = "they are the words of the file")]
 pub struct QueueRules {
     pub max_running: u32,
     pub max_queued: u64,
     pub max_per_client: u64,
+    /// `None`: a client may queue new jobs as fast as it likes.
+    pub new_per_client: Option<Rate>,
+}
+
+/// So many within any stretch of time of this length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    pub count: u64,
+    pub window: Duration,
 }
 
 /// `http.enqueue_on`.
@@ -239,4 +247,6 @@ pub struct StatusRules {
 pub struct HistoryRules {
     pub keep: Duration,
     pub keep_ok_logs: Duration,
+    /// Bytes of `log/` and of the history's rows together.
+    pub max_size: u64,
 }

@@ -1,11 +1,17 @@
 //! How old a file may be: whether it is served, and when it goes. Pure decisions.
 //!
 //! A file keeps being served for `ttl + stale` and is deleted `grace` later, so that whoever was told "ready" at
-//! the last moment still finds it. A time to live of `None` never ends.
+//! the last moment still finds it. A time to live of `None` ends after [`NEVER`], so that every file can be made so old
+//! that nobody is told "ready" any more: what has to go for its size is, and goes `grace` later as well. An answer
+//! leaves no trace that pruning could see (the web user may not write to the file, and its access time is kept for a
+//! day at best), so this is the only promise that holds.
 
-use std::{cmp::Reverse, time::Duration};
+use std::time::Duration;
 
 use super::clock::Stamp;
+
+/// A file older than this was given a time long gone.
+const NEVER: Duration = Duration::from_hours(50 * 365 * 24);
 
 /// What a file of the cache is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,17 +25,39 @@ pub enum Freshness {
 /// The age of a file made at `made`. A file from the future is fresh.
 pub fn freshness(made: Stamp, now: Stamp, ttl: Option<Duration>, stale: Duration) -> Freshness {
     let age = now.since(made);
-    match ttl {
-        None => Freshness::Fresh,
-        Some(ttl) if age < ttl => Freshness::Fresh,
-        Some(ttl) if age < ttl.saturating_add(stale) => Freshness::Stale,
-        Some(_) => Freshness::Expired,
+    let ttl = ttl.unwrap_or(NEVER);
+    if age < ttl {
+        Freshness::Fresh
+    } else if age < ttl.saturating_add(stale) {
+        Freshness::Stale
+    } else {
+        Freshness::Expired
     }
 }
 
 /// Whether nobody can hold a "ready" for this file any more.
 pub fn deletable(made: Stamp, now: Stamp, ttl: Option<Duration>, stale: Duration, grace: Duration) -> bool {
-    ttl.is_some_and(|ttl| now.since(made) >= ttl.saturating_add(stale).saturating_add(grace))
+    now.since(made) >= served_for(ttl, stale).saturating_add(grace)
+}
+
+/// The time of making that a file has to be given to expire at this moment. `None`: there is no moment so long ago.
+pub fn expired_now(now: Stamp, ttl: Option<Duration>, stale: Duration) -> Option<Stamp> {
+    Some(now.minus(served_for(ttl, stale))).filter(|made| *made > Stamp(0))
+}
+
+fn served_for(ttl: Option<Duration>, stale: Duration) -> Duration {
+    ttl.unwrap_or(NEVER).saturating_add(stale)
+}
+
+/// Where a file stands on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It is served.
+    Stays,
+    /// It is not served any more, but somebody may still hold a "ready" for it.
+    Leaves,
+    /// As `deletable` said.
+    Goes,
 }
 
 /// A file as far as the choice of what to prune needs it.
@@ -38,31 +66,69 @@ pub struct Aged {
     pub made: Stamp,
     /// Bytes.
     pub size: u64,
-    /// As `deletable` said.
-    pub deletable: bool,
+    pub way: Way,
 }
 
-/// The places of the files that go: all deletable ones, then the oldest ones until the rest fits into `max_size`
-/// bytes. Only files of at least `grace` go for their size.
-pub fn prune_choice(files: &[Aged], grace: Duration, max_size: u64, now: Stamp) -> Vec<usize> {
-    let (mut gone, kept): (Vec<_>, Vec<_>) = (0..files.len()).partition(|&place| files[place].deletable);
-    gone.sort_by_key(|&place| files[place].made);
-    gone.extend(overflow(files, kept, grace, max_size, now));
-    gone
-}
-
-fn overflow(files: &[Aged], mut kept: Vec<usize>, grace: Duration, max_size: u64, now: Stamp) -> Vec<usize> {
-    let mut total = kept.iter().fold(0_u64, |sum, &place| sum.saturating_add(files[place].size));
-    kept.sort_by_key(|&place| Reverse(files[place].made));
-    let mut gone = Vec::new();
-    while total > max_size
-        && let Some(oldest) = kept.pop()
-        && now.since(files[oldest].made) >= grace
-    {
-        total -= files[oldest].size.min(total);
-        gone.push(oldest);
+impl Aged {
+    pub fn new(made: Stamp, size: u64, now: Stamp, ttl: Option<Duration>, stale: Duration, grace: Duration) -> Self {
+        let way = match freshness(made, now, ttl, stale) {
+            _ if deletable(made, now, ttl, stale, grace) => Way::Goes,
+            Freshness::Expired => Way::Leaves,
+            Freshness::Fresh | Freshness::Stale => Way::Stays,
+        };
+        Self { made, size, way }
     }
-    gone
+}
+
+/// What is to be done about files, by their places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Nobody can hold a "ready" for them.
+    pub gone: Vec<usize>,
+    /// The oldest ones, that the rest fits into `max_size` bytes: from now on they are not served.
+    pub expired: Vec<usize>,
+    /// Bytes beyond `max_size` that stay all the same.
+    pub excess: u64,
+}
+
+/// Of the files that are served only those of at least `grace` have to expire for their size, and none that is pinned:
+/// a job is for it or is made from it. What is pinned stays and takes its room, so that others go in its place.
+pub fn prune_choice(
+    files: &[Aged],
+    grace: Duration,
+    max_size: u64,
+    now: Stamp,
+    is_pinned: impl Fn(usize) -> bool,
+) -> Choice {
+    let mut choice = Choice::default();
+    let mut served = Vec::new();
+    let mut total = 0_u64;
+    for (place, file) in files.iter().enumerate() {
+        match file.way {
+            Way::Stays => served.push(place),
+            Way::Leaves | Way::Goes if is_pinned(place) => {}
+            Way::Leaves => continue,
+            Way::Goes => {
+                choice.gone.push(place);
+                continue;
+            }
+        }
+        total = total.saturating_add(file.size);
+    }
+    choice.gone.sort_by_key(|&place| files[place].made);
+    served.sort_by_key(|&place| files[place].made);
+    let old = served.into_iter().take_while(|&place| now.since(files[place].made) >= grace);
+    for place in old {
+        if total <= max_size {
+            break;
+        }
+        if !is_pinned(place) {
+            total -= files[place].size.min(total);
+            choice.expired.push(place);
+        }
+    }
+    choice.excess = total.saturating_sub(max_size);
+    choice
 }
 
 #[cfg(test)]
@@ -84,9 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_ttl_a_file_stays_fresh_and_is_kept() {
-        assert_eq!(freshness(Stamp(0), Stamp(i64::MAX), None, STALE), Freshness::Fresh);
-        assert!(!deletable(Stamp(0), Stamp(i64::MAX), None, STALE, GRACE));
+    fn without_a_ttl_a_file_stays_fresh_and_is_kept_unless_it_is_expired_for_its_size() {
+        let now = Stamp(1_800_000_000_000);
+        let at = |made| (freshness(made, now, None, STALE), deletable(made, now, None, STALE, GRACE));
+        assert_eq!(at(now.minus(Duration::from_hours(40 * 365 * 24))), (Freshness::Fresh, false));
+        let made = expired_now(now, None, STALE).unwrap();
+        assert_eq!(at(made), (Freshness::Expired, false));
+        assert_eq!(at(made.minus(GRACE)), (Freshness::Expired, true));
+        assert_eq!(expired_now(now, Some(Duration::MAX), STALE), None);
     }
 
     #[test]
@@ -101,25 +172,30 @@ mod tests {
         assert!(!deletable(Stamp(0), Stamp(9), Some(Duration::MAX), Duration::MAX, Duration::MAX));
     }
 
-    fn files() -> impl Strategy<Value = Vec<Aged>> {
-        let file = (0_i64..1000, 0_u64..100, any::<bool>());
-        prop::collection::vec(
-            file.prop_map(|(made, size, deletable)| Aged { made: Stamp(made), size, deletable }),
-            0..20,
-        )
+    /// Each with whether it is pinned.
+    fn files() -> impl Strategy<Value = Vec<(Aged, bool)>> {
+        let way = prop_oneof![Just(Way::Stays), Just(Way::Leaves), Just(Way::Goes)];
+        let file = (0_i64..1000, 0_u64..100, way, any::<bool>());
+        let aged = |(made, size, way, pinned)| (Aged { made: Stamp(made), size, way }, pinned);
+        prop::collection::vec(file.prop_map(aged), 0..20)
     }
 
     proptest! {
         #[test]
-        fn what_stays_fits_or_is_too_young_to_go(files in files(), max_size in 0_u64..1000) {
+        fn what_stays_fits_or_is_too_young_to_go_or_pinned(files in files(), max_size in 0_u64..1000) {
             let now = Stamp(1000);
-            let gone = prune_choice(&files, GRACE, max_size, now);
-            let young = |place: &usize| now.since(files[*place].made) < GRACE;
-            let stays: Vec<usize> = (0..files.len()).filter(|place| !gone.contains(place)).collect();
-            let size: u64 = stays.iter().map(|&place| files[place].size).sum();
-            prop_assert!(size <= max_size || stays.iter().all(young));
-            prop_assert!(stays.iter().all(|&place| !files[place].deletable));
-            prop_assert!(gone.iter().all(|place| files[*place].deletable || !young(place)));
+            let aged: Vec<_> = files.iter().map(|(aged, _)| *aged).collect();
+            let choice = prune_choice(&aged, GRACE, max_size, now, |place| files[place].1);
+            let young = |place: usize| now.since(aged[place].made) < GRACE;
+            let goes = |place: &usize| choice.gone.contains(place) || choice.expired.contains(place);
+            let rest = (0..files.len()).filter(|place| !goes(place));
+            let stays: Vec<_> = rest.filter(|&place| aged[place].way == Way::Stays || files[place].1).collect();
+            let size: u64 = stays.iter().map(|&place| aged[place].size).sum();
+            prop_assert_eq!(choice.excess, size.saturating_sub(max_size));
+            prop_assert!(size <= max_size || stays.iter().all(|&place| young(place) || files[place].1));
+            prop_assert!(choice.gone.iter().chain(&choice.expired).all(|&place| !files[place].1));
+            prop_assert!(choice.gone.iter().all(|&place| aged[place].way == Way::Goes));
+            prop_assert!(choice.expired.iter().all(|&place| aged[place].way == Way::Stays && !young(place)));
         }
 
         #[test]

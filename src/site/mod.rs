@@ -28,7 +28,7 @@ use std::{
 };
 
 pub use bell::Doorbell;
-pub use disk::{free_bytes, free_inodes, index_may_fault};
+pub use disk::{free_bytes, free_inodes, index_may_fault, same_filesystem};
 pub use lock::{Probe, Sight};
 pub use machine::{boot_id, machine_id};
 pub use note::{LockNote, ProcessId};

@@ -11,22 +11,22 @@ const SERVED: &str = "SELECT served FROM queue WHERE name = ?";
 pub(super) const READY: &str = "
     SELECT * FROM job
      WHERE queue = ? AND status = 0 AND waits = 0
-     ORDER BY rank, submitted, id LIMIT 5000";
+     ORDER BY rank, due, id LIMIT 5000";
 
 /// A round has woken these before it claims; only a dry run, which may write nothing, meets them here.
 pub(super) const DUE: &str = "
     SELECT * FROM job
      WHERE queue = ? AND status = 0 AND waits = 1 AND run_after <= ?
-     ORDER BY rank, submitted, id LIMIT 5000";
+     ORDER BY rank, due, id LIMIT 5000";
 
-const PLACE: &str = "SELECT rank, submitted FROM job WHERE id = ?";
+const PLACE: &str = "SELECT rank, due FROM job WHERE id = ?";
 
 /// With values: a comparison with a subquery's row would use the index for the rank alone.
 pub(super) const BEFORE: &str = "
     SELECT count(*) FROM (
         SELECT 1 FROM job
          WHERE queue = ?1 AND status = 0 AND waits = 0
-           AND (rank, submitted, id) < (?2, ?3, ?4)
+           AND (rank, due, id) < (?2, ?3, ?4)
          LIMIT 1000)";
 
 pub(super) const NEXT_WAKE: &str = "
@@ -34,7 +34,7 @@ pub(super) const NEXT_WAKE: &str = "
 
 impl View<'_> {
     /// The job to claim next from these queues, which have a seat free: the queue that was served longest ago
-    /// first, in it by rank, submission and id. Paused queues are the caller's to leave out.
+    /// first, in it by rank, moment at which it may start, and id. Paused queues are the caller's to leave out.
     ///
     /// Jobs in `skip` and of exporters in `held_back` are passed over, at most 5000 of them in a queue. A job whose
     /// `run_after` has passed counts although nobody has woken it yet.
@@ -58,7 +58,7 @@ impl View<'_> {
         Ok([ready, due]
             .into_iter()
             .flatten()
-            .min_by_key(|(rank, job)| (*rank, job.submitted, job.id))
+            .min_by_key(|(rank, job)| (*rank, job.submitted.max(job.run_after), job.id))
             .map(|(_, job)| job))
     }
 
@@ -78,8 +78,8 @@ impl View<'_> {
     /// The place of a queued job among those of its queue that wait for nothing, from 1; 1001 means "more than 1000".
     pub fn position(&self, job: &Job) -> Result<u32> {
         let place = self.one(PLACE, params![job.id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Stamp>(1)?)))?;
-        let Some((rank, submitted)) = place else { return Ok(1) };
-        let before = self.one(BEFORE, params![job.queue, rank, submitted, job.id], |row| row.get::<_, u32>(0))?;
+        let Some((rank, due)) = place else { return Ok(1) };
+        let before = self.one(BEFORE, params![job.queue, rank, due, job.id], |row| row.get::<_, u32>(0))?;
         Ok(before.unwrap_or(0) + 1)
     }
 

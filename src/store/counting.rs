@@ -1,5 +1,7 @@
 //! Reading counts: kept ones where rows may be many, counted from the rows where they are few.
 
+use std::time::Duration;
+
 use rusqlite::{Row, params};
 
 use super::{
@@ -9,7 +11,13 @@ use super::{
 };
 use crate::model::{clock::Stamp, job::Job, status::Status};
 
+/// Two processes' looks at the clock differ by less.
+pub(super) const AHEAD: Duration = Duration::from_mins(1);
+
 pub(super) const CLIENT_PENDING: &str = "SELECT pending FROM client WHERE queue = ? AND client = ?";
+
+pub(super) const ARRIVALS: &str = "
+    SELECT at, count FROM arrival WHERE queue = ? AND client = ? AND at > ? AND at <= ? ORDER BY at";
 
 pub(super) const RUNNING_BY_QUEUE: &str = "SELECT queue, count(*) FROM job WHERE status = 1 GROUP BY queue";
 
@@ -41,6 +49,14 @@ impl View<'_> {
             .one(CLIENT_PENDING, params![queue, client], |row| Ok(row.get::<_, Count>(0).ok()))?
             .flatten()
             .map_or(0, |pending| pending.0))
+    }
+
+    /// When this client queued new work in this queue after `after`, the earliest first, and how many jobs each time.
+    /// What lies more than a minute ahead was written under a wrong clock and is left out.
+    pub fn arrivals(&self, queue: &str, client: &str, after: Stamp, now: Stamp) -> Result<Vec<(Stamp, u64)>> {
+        let latest = now.plus(AHEAD);
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, Count>(1)?.0));
+        self.all(ARRIVALS, params![queue, client, after, latest], read)
     }
 
     /// Started jobs by queue. Counted from the rows, so that no slot can leak.

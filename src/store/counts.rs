@@ -55,13 +55,20 @@ const WRONG_CLIENTS: &str = "
         UNION
         SELECT queue, client FROM (SELECT queue, client, pending FROM client EXCEPT SELECT * FROM rows))";
 
-const RECOUNT: [&str; 4] = [
+const HISTORY: &str = "
+    SELECT (SELECT CAST(total(log_size) + total(row_size) AS INTEGER) FROM attempt WHERE ended IS NOT NULL),
+           history_size
+      FROM meta";
+
+const RECOUNT: [&str; 5] = [
     "INSERT OR IGNORE INTO queue (name) SELECT DISTINCT queue FROM job WHERE status = 0",
     "UPDATE queue SET queued = (SELECT count(*) FROM job WHERE job.queue = queue.name AND status = 0),
                       delayed = (SELECT count(*) FROM job WHERE job.queue = queue.name AND status = 0 AND waits = 1)",
     "DELETE FROM client",
     "INSERT INTO client (queue, client, pending)
      SELECT queue, client, count(*) FROM job WHERE status <= 1 AND client IS NOT NULL GROUP BY queue, client",
+    "UPDATE meta SET history_size = (SELECT CAST(total(log_size) + total(row_size) AS INTEGER) FROM attempt
+                                      WHERE ended IS NOT NULL)",
 ];
 
 const ADD_TALLY: &str = "
@@ -159,7 +166,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Counts everything anew from the rows. Reads all pending ones.
+    /// Counts everything anew from the rows. Reads all pending ones, and the history.
     pub fn recount_all(&self) -> Result<()> {
         RECOUNT.iter().try_for_each(|sql| self.change(sql, []).map(drop))
     }
@@ -185,7 +192,7 @@ impl Tx<'_> {
 }
 
 impl View<'_> {
-    /// One sentence for each count that differs from the rows. Reads all pending ones.
+    /// One sentence for each count that differs from the rows. Reads all pending ones, and the history.
     pub fn miscounts(&self) -> Result<Vec<String>> {
         let mut wrong = self.all(WRONG_QUEUES, [], |row| {
             let (name, number) = (row.get::<_, String>("name")?, |column| row.get::<_, i64>(column));
@@ -198,6 +205,10 @@ impl View<'_> {
         let clients = self.one(WRONG_CLIENTS, [], |row| row.get::<_, i64>(0))?.unwrap_or(0);
         if clients > 0 {
             wrong.push(format!("the pending jobs of {clients} clients are counted wrongly"));
+        }
+        let sizes = self.one(HISTORY, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
+        if let Some((there, counted)) = sizes.filter(|(there, counted)| there != counted) {
+            wrong.push(format!("the history counts {counted} bytes where there are {there}"));
         }
         Ok(wrong)
     }

@@ -30,10 +30,10 @@ const FORGET_CANCELLED: &str = "
 const REQUEUE_NOTED: &str = "
     UPDATE job
        SET status = 0, waits = again > :now,
-           rank = :now / 600000 - priority + coalesce(
+           rank = max(again, :now) / 600000 - priority + coalesce(
                (SELECT min(pending - 1, 1000) FROM client WHERE client.queue = job.queue AND client.client = job.client),
                0),
-           submitted = :now, run_after = max(again, :now), queued_since = max(again, :now), last_asked = :now,
+           submitted = :now, run_after = max(again, :now), due = max(again, :now), queued_since = max(again, :now), last_asked = :now,
            started = NULL, attempts = 0, shutdowns = 0, percent = NULL, message = NULL, result = NULL, limits = NULL,
            source_after = CASE WHEN source IS NULL THEN NULL ELSE max(coalesce(source_after, again), again) END,
            again = NULL, reported = 0
@@ -43,6 +43,8 @@ const RETRY: &str = "
     UPDATE job
        SET status = 0, queue = :queue, waits = max(:run_after, coalesce(again, 0)) > :now,
            run_after = max(:run_after, coalesce(again, 0)),
+           due = max(submitted, :run_after, coalesce(again, 0)),
+           rank = rank - due / 600000 + max(submitted, :run_after, coalesce(again, 0)) / 600000,
            queued_since = max(:now, :run_after, coalesce(again, 0)), started = NULL, percent = NULL, message = NULL,
            result = :result, limits = :limits, source_after = CASE
                WHEN source IS NULL OR again IS NULL THEN source_after ELSE max(coalesce(source_after, again), again)
@@ -60,6 +62,7 @@ const FAIL: &str = "
 const RETURN: &str = "
     UPDATE job
        SET status = 0, waits = coalesce(again, 0) > ?3, run_after = max(run_after, coalesce(again, 0)),
+           due = max(due, coalesce(again, 0)), rank = rank - due / 600000 + max(due, coalesce(again, 0)) / 600000,
            queued_since = max(?3, coalesce(again, 0)), started = NULL, percent = NULL, message = NULL, result = ?4,
            source_after = CASE
                WHEN source IS NULL OR again IS NULL THEN source_after ELSE max(coalesce(source_after, again), again)
@@ -97,7 +100,7 @@ impl Tx<'_> {
         self.close(done, claim, record)
     }
 
-    /// It failed and is tried again. It keeps its rank; a noted run is satisfied by the next attempt, which
+    /// It failed and is tried again. Its rank counts from the moment of that; a noted run is satisfied by the next attempt, which
     /// is not started before that note's moment.
     pub fn finish_retry(&self, claim: &Claim, record: &Record, retry: &Retry<'_>) -> Result<bool> {
         let done = self.forget_cancelled(claim)?
@@ -174,6 +177,7 @@ impl Tx<'_> {
                 |row| Ok(row.get::<_, Name>(0).ok().zip(row.get::<_, Tries>(1).ok()).zip(row.get(2).ok())),
             )?;
             if let Some(((Name(exporter), Tries(number)), waited)) = closed.flatten() {
+                self.weigh(&claim.attempt)?;
                 self.tally(&exporter, number, waited, record)?;
             }
         }

@@ -19,10 +19,14 @@ pub(super) const AHEAD: &str = "
         OR EXISTS (SELECT 1 FROM (SELECT submitted, last_asked, failed FROM job ORDER BY id DESC LIMIT 1000)
                     WHERE submitted > :limit OR last_asked > :limit OR failed > :limit)";
 
-/// Reads every row. A job that waits for its time is queued since that time, which is left alone.
+/// Reads every row. A job that waits for its time is queued since that time, which is left alone; one that
+/// does not was to start when it was submitted.
 const HEAL_JOBS: &str = "
     UPDATE job
-       SET rank = CASE WHEN submitted > :limit THEN rank - submitted / 600000 + :now / 600000 ELSE rank END,
+       SET rank = CASE WHEN submitted > :limit
+                       THEN rank - due / 600000 + max(:now, iif(waits = 1, run_after, 0)) / 600000 ELSE rank END,
+           due = CASE WHEN submitted > :limit THEN max(:now, iif(waits = 1, run_after, 0)) ELSE due END,
+           run_after = CASE WHEN submitted > :limit AND waits <> 1 THEN min(run_after, :now) ELSE run_after END,
            submitted = CASE WHEN submitted > :limit THEN :now ELSE submitted END,
            last_asked = CASE WHEN last_asked > :limit THEN :now ELSE last_asked END,
            started = CASE WHEN started > :limit THEN :now ELSE started END,

@@ -1,10 +1,10 @@
-//! What tick keeps in order: rows that are too old, reports, history, stamps from the future.
+//! What tick keeps in order: rows that are too old or too many, reports, samples.
 
 use rusqlite::params;
 
-use super::{Result, Tx, View, rows::Count};
+use super::{Result, Tx, View, counting, rows::Count};
 use crate::model::{
-    attempt::{Attempt, AttemptId},
+    attempt::Attempt,
     clock::Stamp,
     job::Job,
     status::Status,
@@ -37,15 +37,33 @@ const DELETE: &str = "
 
 const SET_REPORTED: &str = "UPDATE job SET reported = 1 WHERE id = ? AND status >= 2";
 
-pub(super) const TRIM_ATTEMPTS: &str = "
-    DELETE FROM attempt
-     WHERE rowid IN (SELECT rowid FROM attempt WHERE ended < ? ORDER BY ended LIMIT ?)
-    RETURNING id";
+/// At most so many are counted: as many as one round can forget.
+const FAILURES: &str = "SELECT count(*) FROM (SELECT 1 FROM job WHERE status >= 2 LIMIT ?)";
 
-pub(super) const TRIM_OK_LOGS: &str = "
-    UPDATE attempt SET log = 0
-     WHERE rowid IN (SELECT rowid FROM attempt WHERE result = 'ok' AND log = 1 AND ended < ? ORDER BY ended LIMIT ?)
-    RETURNING id";
+pub(super) const FORGETTABLE: &str = "
+    SELECT * FROM job WHERE status >= 2 AND reported = 1 ORDER BY failed LIMIT ?";
+
+pub(super) const TRIM_ARRIVALS: &str = "
+    DELETE FROM arrival
+     WHERE (queue, client, at) IN (SELECT queue, client, at FROM arrival WHERE at < ? LIMIT ?)";
+
+/// Of a clock that was ahead.
+pub(super) const TRIM_ARRIVALS_AHEAD: &str = "
+    DELETE FROM arrival
+     WHERE (queue, client, at) IN (SELECT queue, client, at FROM arrival WHERE at > ? LIMIT ?)";
+
+/// Bad input is the visitor's matter, and what was cancelled the admin's own. What has failed without having been
+/// started has failed with its source.
+const WORTH_TELLING: &str = "
+    SELECT count(*) FROM job
+      LEFT JOIN job AS made ON made.filename = job.source AND job.started IS NULL
+      LEFT JOIN attempt ON attempt.id = coalesce(made.attempt, job.attempt)
+     WHERE job.id IN (SELECT id FROM job WHERE status >= 2 AND reported = 0 ORDER BY id LIMIT ?1)
+       AND job.result <> 'cancelled' AND (attempt.exit_code IS NULL OR attempt.exit_code <> ?2)";
+
+pub(super) const SET_ALL_REPORTED: &str = "
+    UPDATE job SET reported = 1
+     WHERE id IN (SELECT id FROM job WHERE status >= 2 AND reported = 0 ORDER BY id LIMIT ?)";
 
 const HAS_NEWS: &str = "SELECT EXISTS (SELECT 1 FROM news)";
 
@@ -62,7 +80,8 @@ const ADD_SAMPLE: &str = "
 
 const LAST_SAMPLE: &str = "SELECT max(at) FROM sample";
 
-const TRIM_SAMPLES: &str = "DELETE FROM sample WHERE at < ?";
+pub(super) const TRIM_SAMPLES: &str = "
+    DELETE FROM sample WHERE (at, queue) IN (SELECT at, queue FROM sample WHERE at < ? LIMIT ?)";
 
 impl View<'_> {
     /// When the queues were sampled last.
@@ -83,6 +102,15 @@ impl View<'_> {
     /// Jobs of an exporter that failed before `before`.
     pub fn old_failures(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
         self.jobs(OLD_FAILURES, params![exporter, before, limit])
+    }
+
+    /// Failed jobs beyond the `most` that are kept, the oldest first; none that nobody has been told about.
+    pub fn failures_beyond(&self, most: u32, limit: u32) -> Result<Vec<Job>> {
+        let count = self.one(FAILURES, params![most.saturating_add(limit)], |row| row.get::<_, u32>(0))?.unwrap_or(0);
+        match count.saturating_sub(most) {
+            0 => Ok(Vec::new()),
+            excess => self.jobs(FORGETTABLE, params![excess]),
+        }
     }
 
     /// Failed jobs that nobody has been told about, in the order of their ids.
@@ -119,20 +147,18 @@ impl Tx<'_> {
         self.change(FORGET_NEWS, []).map(drop)
     }
 
-    /// Deletes the oldest attempts that ended before `before`; their logs are the caller's to delete.
-    pub fn trim_attempts(&self, before: Stamp, limit: u32) -> Result<Vec<AttemptId>> {
-        self.ids(TRIM_ATTEMPTS, before, limit)
+    /// Counts the first `limit` failures that nobody has been told about, and takes them for told. The result: how many
+    /// they were, and how many of them are worth telling; those that ended with `permanent` are not.
+    pub fn pass_over_unreported(&self, permanent: i32, limit: u32) -> Result<(usize, u64)> {
+        let worth = self.one(WORTH_TELLING, params![limit, permanent], |row| row.get::<_, Count>(0))?;
+        Ok((self.change(SET_ALL_REPORTED, params![limit])?, worth.map_or(0, |worth| worth.0)))
     }
 
-    /// Successful attempts that ended before `before` and still have a log, which the caller then deletes.
-    pub fn trim_ok_logs(&self, before: Stamp, limit: u32) -> Result<Vec<AttemptId>> {
-        self.ids(TRIM_OK_LOGS, before, limit)
-    }
-
-    /// What is no id of an attempt has no log.
-    fn ids(&self, sql: &str, before: Stamp, limit: u32) -> Result<Vec<AttemptId>> {
-        let found = self.all(sql, params![before, limit], |row| Ok(row.get::<_, AttemptId>(0).ok()))?;
-        Ok(found.into_iter().flatten().collect())
+    /// Forgets at most `limit` arrivals from before `before`, and as many that lie more than a minute ahead of `now`;
+    /// says how many.
+    pub fn trim_arrivals(&self, before: Stamp, now: Stamp, limit: u32) -> Result<usize> {
+        let ahead = self.change(TRIM_ARRIVALS_AHEAD, params![now.plus(counting::AHEAD), limit])?;
+        Ok(ahead + self.change(TRIM_ARRIVALS, params![before, limit])?)
     }
 
     /// Remembers how full the queues are, for the plots.
@@ -140,8 +166,8 @@ impl Tx<'_> {
         self.change(ADD_SAMPLE, params![now]).map(drop)
     }
 
-    /// Forgets samples older than `before`.
-    pub fn trim_samples(&self, before: Stamp) -> Result<usize> {
-        self.change(TRIM_SAMPLES, params![before])
+    /// Forgets at most `limit` samples older than `before`; says how many.
+    pub fn trim_samples(&self, before: Stamp, limit: u32) -> Result<usize> {
+        self.change(TRIM_SAMPLES, params![before, limit])
     }
 }

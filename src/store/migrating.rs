@@ -10,19 +10,24 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{Result, opening::SCHEMA};
+use super::{Result, opening::SCHEMA, trimming::row_size};
 
 /// What schema.sql describes.
 pub(super) const VERSION: i64 = 2;
 
 /// What has to be done to copied rows; the first leads from version 1 to 2, and so on.
 pub(super) const STEPS: &[&str] = &[
-    // Counts of their own for delayed jobs, sizes of the history.
-    "UPDATE queue SET queued = (SELECT count(*) FROM job WHERE job.queue = queue.name AND status = 0),
+    // Counts of their own for delayed jobs, ranks that count from when a job may start, sizes of the history.
+    concat!(
+        "UPDATE queue SET queued = (SELECT count(*) FROM job WHERE job.queue = queue.name AND status = 0),
                       delayed = (SELECT count(*) FROM job WHERE job.queue = queue.name AND status = 0 AND waits = 1);
-     UPDATE attempt SET row_size = 512 + 2 * length(filename) + length(params) + coalesce(length(log_tail), 0)
-                                 + coalesce(length(message), 0) + coalesce(length(detail), 0);
-     UPDATE meta SET history_size = (SELECT coalesce(sum(row_size), 0) FROM attempt);",
+     UPDATE job SET rank = rank - submitted / 600000 + max(submitted, run_after) / 600000,
+                    due = max(submitted, run_after);
+     UPDATE attempt SET row_size = ",
+        row_size!(),
+        ";
+     UPDATE meta SET history_size = (SELECT coalesce(sum(row_size), 0) FROM attempt WHERE ended IS NOT NULL);"
+    ),
 ];
 
 const OBJECTS: &str = "

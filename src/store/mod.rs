@@ -28,6 +28,7 @@ mod running;
 mod schema;
 mod settings;
 mod tallies;
+mod trimming;
 mod upkeep;
 mod view;
 mod writer;
@@ -44,6 +45,7 @@ pub use past::{AttemptOrder, AttemptQuery, LOOK_BACK, Whose};
 pub use queueing::NewJob;
 pub use settings::{Mode, QueueState, ScheduleState};
 pub use tallies::{Measure, Tally};
+pub use trimming::{Oldest, Part};
 
 use std::ops::Deref;
 

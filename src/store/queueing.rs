@@ -10,12 +10,12 @@ use crate::model::{clock::Stamp, job::Job, status::Outcome};
 
 pub(super) const INSERT: &str = "
     INSERT INTO job (filename, exporter, params, queue, priority, client, source, source_after, waits, rank,
-                     submitted, run_after, queued_since, last_asked)
+                     submitted, run_after, due, queued_since, last_asked)
     VALUES (:filename, :exporter, :params, :queue, :priority, :client, :source, :source_after,
             CASE WHEN :for_source THEN 2 ELSE :run_after > :now END,
-            :now / 600000 - :priority
+            max(:now, :run_after) / 600000 - :priority
                 + coalesce((SELECT min(pending, 1000) FROM client WHERE queue = :queue AND client = :client), 0),
-            :now, :run_after, max(:now, :run_after), :now)
+            :now, :run_after, max(:now, :run_after), max(:now, :run_after), :now)
     RETURNING *";
 
 pub(super) const REQUEUE: &str = "
@@ -23,9 +23,9 @@ pub(super) const REQUEUE: &str = "
        SET exporter = :exporter, params = :params, queue = :queue, priority = :priority, client = :client,
            source = :source, source_after = :source_after, status = 0,
            waits = CASE WHEN :for_source THEN 2 ELSE :run_after > :now END,
-           rank = :now / 600000 - :priority
+           rank = max(:now, :run_after) / 600000 - :priority
                 + coalesce((SELECT min(pending, 1000) FROM client WHERE queue = :queue AND client = :client), 0),
-           submitted = :now, run_after = :run_after, queued_since = max(:now, :run_after), last_asked = :now,
+           submitted = :now, run_after = :run_after, due = max(:now, :run_after), queued_since = max(:now, :run_after), last_asked = :now,
            started = NULL, failed = NULL, attempts = 0, shutdowns = 0, percent = NULL, message = NULL, result = NULL,
            limits = NULL, reported = 0
      WHERE id = :id AND filename = :filename AND status >= 2
@@ -35,19 +35,21 @@ const NOTE_AGAIN: &str = "UPDATE job SET again = max(coalesce(again, ?2), ?2) WH
 
 const DELAY: &str = "
     UPDATE job
-       SET run_after = max(run_after, ?2), queued_since = max(queued_since, ?2),
+       SET run_after = max(run_after, ?2), due = max(due, ?2), rank = rank - due / 600000 + max(due, ?2) / 600000,
+           queued_since = max(queued_since, ?2),
            source_after = CASE WHEN source IS NULL THEN NULL ELSE max(coalesce(source_after, ?2), ?2) END,
            waits = CASE WHEN waits = 0 AND ?2 > ?3 THEN 1 ELSE waits END
      WHERE id = ?1 AND status = 0";
 
 const HASTEN: &str = "
     UPDATE job
-       SET run_after = ?2, queued_since = max(?3, ?2), waits = CASE waits WHEN 1 THEN ?2 > ?3 ELSE waits END
+       SET run_after = ?2, due = max(submitted, ?2), rank = rank - due / 600000 + max(submitted, ?2) / 600000,
+           queued_since = max(?3, ?2), waits = CASE waits WHEN 1 THEN ?2 > ?3 ELSE waits END
      WHERE id = ?1 AND status = 0 AND attempts = 0 AND run_after > ?2";
 
 /// Those that wait for something come when they wait no longer.
 pub(super) const READY_IN: &str = "
-    SELECT * FROM job WHERE queue = ? AND status = 0 AND waits = 0 ORDER BY rank, submitted, id LIMIT ?";
+    SELECT * FROM job WHERE queue = ? AND status = 0 AND waits = 0 ORDER BY rank, due, id LIMIT ?";
 
 const MOVE: &str = "UPDATE job SET queue = ? WHERE id = ? AND status = 0";
 
@@ -71,6 +73,10 @@ pub(super) const WAITING: &str = "SELECT id FROM job WHERE source = ? AND status
 const FAIL_QUEUED: &str = "
     UPDATE job SET status = ?2, result = ?3, message = ?4, failed = ?5, waits = 0, reported = 0
      WHERE id = ?1 AND status = 0";
+
+const ARRIVE: &str = "
+    INSERT INTO arrival (queue, client, at, count) VALUES (?, ?, ?, 1)
+        ON CONFLICT (queue, client, at) DO UPDATE SET count = count + 1";
 
 /// The values of a wish by name, as both statements below want them.
 macro_rules! wish {
@@ -105,16 +111,19 @@ pub struct NewJob {
     pub source_after: Option<Stamp>,
     /// The source has to be made first; see [`Tx::source_ready`].
     pub waits_for_source: bool,
+    /// It counts as new work of its client; see [`View::arrivals`].
+    pub is_new_work: bool,
 }
 
 impl Tx<'_> {
-    /// Queues a job for a file that has none. Its rank is fixed here: ten minutes of waiting weigh as much as one
+    /// Queues a job for a file that has none. Its rank counts from the moment at which it may start: ten minutes of waiting weigh as much as one
     /// step of priority, or as one job that the client has pending in this queue already.
     pub fn insert(&self, new: &NewJob) -> Result<Job> {
         let job = self.one_job(INSERT, wish!(new))?;
         let job = job.ok_or_else(|| StoreError::Other(anyhow!("queueing {} left no row", new.filename)))?;
         let is_delayed = !new.waits_for_source && new.run_after > new.now;
         self.entered(&Counted::queued(&new.queue, new.client.as_deref(), is_delayed))?;
+        self.arrive(new)?;
         Ok(job)
     }
 
@@ -126,7 +135,17 @@ impl Tx<'_> {
             requeued = self.one_job(REQUEUE, wish!(new, ":id": job.id))?;
             Ok(requeued.is_some())
         })?;
+        if requeued.is_some() {
+            self.arrive(new)?;
+        }
         Ok(requeued)
+    }
+
+    fn arrive(&self, new: &NewJob) -> Result<()> {
+        match new.client.as_ref().filter(|_| new.is_new_work) {
+            Some(client) => self.change(ARRIVE, params![new.queue, client, new.now]).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Notes that one more run must follow the one that is going on, and not before `at`; of several the latest.

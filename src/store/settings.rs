@@ -12,9 +12,9 @@ use super::{
 };
 use crate::model::clock::{Stamp, TickMark};
 
-pub(super) const QUEUE: &str = "SELECT mode, queued, served FROM queue WHERE name = ?";
+pub(super) const QUEUE: &str = "SELECT mode, queued, delayed, served FROM queue WHERE name = ?";
 
-const QUEUES: &str = "SELECT name, mode, queued, served FROM queue ORDER BY name";
+const QUEUES: &str = "SELECT name, mode, queued, delayed, served FROM queue ORDER BY name";
 
 const LAST_TICK: &str = "SELECT tick_at, tick_boottime, tick_boot_id FROM meta WHERE tick_at IS NOT NULL";
 
@@ -28,6 +28,10 @@ const SET_MODE: &str = "
     INSERT INTO queue (name, mode) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET mode = ?2";
 
 const MARK_TICK: &str = "UPDATE meta SET tick_at = ?, tick_boottime = ?, tick_boot_id = ?";
+
+const CACHE_FIGURES: &str = "SELECT cache_files, cache_size FROM meta WHERE cache_files IS NOT NULL";
+
+const SET_CACHE_FIGURES: &str = "UPDATE meta SET cache_files = ?, cache_size = ?";
 
 const SET_SCHEDULE: &str = "
     INSERT INTO schedule (name, last, next) VALUES (?1, ?2, ?3)
@@ -66,8 +70,17 @@ pub struct QueueState {
     pub mode: Mode,
     /// Queued jobs, waiting ones included.
     pub queued: u64,
+    /// Those of them whose time has not come: a wish to start later, or the pause before a retry.
+    pub delayed: u64,
     /// When a job of it was claimed last.
     pub served: Stamp,
+}
+
+impl QueueState {
+    /// Queued jobs whose time has come.
+    pub const fn due(&self) -> u64 {
+        self.queued.saturating_sub(self.delayed)
+    }
 }
 
 /// When a schedule last became due and when it will next.
@@ -105,6 +118,11 @@ impl View<'_> {
         self.one(CLIENT_KEY, [], |row| row.get(0))?.ok_or(StoreError::Foreign)
     }
 
+    /// How many files the last full round of a tick has left in the cache, and their bytes. `None`: there was none yet.
+    pub fn cache_figures(&self) -> Result<Option<(u64, u64)>> {
+        self.one(CACHE_FIGURES, [], |row| Ok((row.get::<_, Count>(0)?.0, row.get::<_, Count>(1)?.0)))
+    }
+
     pub fn schedule(&self, name: &str) -> Result<Option<ScheduleState>> {
         let read = |row: &Row<'_>| Ok(row.get(0).ok().zip(row.get(1).ok()));
         let found = self.one(SCHEDULE, params![name], read)?.flatten();
@@ -121,6 +139,10 @@ impl Tx<'_> {
         self.change(MARK_TICK, params![mark.at, Millis(mark.since_boot), mark.boot_id]).map(drop)
     }
 
+    pub fn set_cache_figures(&self, files: u64, bytes: u64) -> Result<()> {
+        self.change(SET_CACHE_FIGURES, params![Count(files), Count(bytes)]).map(drop)
+    }
+
     pub fn set_schedule(&self, name: &str, state: ScheduleState) -> Result<()> {
         self.change(SET_SCHEDULE, params![name, state.last, state.next]).map(drop)
     }
@@ -128,9 +150,11 @@ impl Tx<'_> {
 
 /// What cannot be read counts as that of a queue that is not known.
 fn queue_state(row: &Row<'_>) -> rusqlite::Result<QueueState> {
+    let count = |column| row.get::<_, Count>(column).map_or(0, |count| count.0);
     Ok(QueueState {
         mode: row.get("mode").unwrap_or_default(),
-        queued: row.get::<_, Count>("queued").map_or(0, |count| count.0),
+        queued: count("queued"),
+        delayed: count("delayed"),
         served: row.get("served").unwrap_or_default(),
     })
 }

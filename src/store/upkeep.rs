@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use rusqlite::{hooks::Wal, wal::CheckpointMode};
 
-use super::{Result, Store, StoreError, busy, opening::beside};
+use super::{Result, Store, StoreError, busy, opening::beside, rows::Count};
 
 /// Pages of the log between two commits that copy it back. Whoever opens the database while nobody else has it open
 /// reads the whole log first, so a lone request pays for a long log; a copy costs one more wait for the disk. Both are
@@ -22,12 +22,32 @@ pub(super) fn copy_back(log: &mut Wal, pages: i32) {
     }
 }
 
+/// Bytes of empty pages that are worth giving back whatever the file has.
+const LARGE: u64 = 4 << 20;
+/// Fewer are left for what comes next.
+const SMALL: u64 = 256 << 10;
+
 impl Store {
     /// Copies the write-ahead log back into the database, as far as no reader needs it, and empties it if nobody does.
     /// Waits for nobody. A log that was only copied would be read again as a whole by the next process that opens the
     /// database alone, and go on growing.
     pub fn checkpoint(&self) -> Result<()> {
         Ok(busy::at_once(|| self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))?)
+    }
+
+    /// Gives at most so many pages that hold nothing back to the file system, if they are many: more than a quarter of
+    /// the file, or more than 4 MiB. The file itself shrinks when the log is copied back. `false`: it is done.
+    pub fn shrink(&self, pages: u32, is_begun: bool) -> Result<bool> {
+        let number = |name| self.conn.pragma_query_value(None, name, |row| row.get::<_, Count>(0).map(|count| count.0));
+        let (free, all, size) = (number("freelist_count")?, number("page_count")?, number("page_size")?);
+        let many = free * size > LARGE || free * 4 > all;
+        if free * size < SMALL || !(many || is_begun) {
+            return Ok(false);
+        }
+        let mut statement = self.conn.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+        let mut steps = statement.query([])?; // a step for each page
+        while steps.next()?.is_some() {}
+        Ok(number("freelist_count")? < free) // a file of an earlier version cannot shrink
     }
 
     /// What SQLite finds wrong in the file; empty when all is well. Reads the whole file.

@@ -5,10 +5,14 @@ use super::*;
 const TTL: Duration = Duration::from_mins(10);
 const GRACE: Duration = Duration::from_mins(2);
 
-fn chosen(entries: &[Entry], max_size: u64) -> Vec<&str> {
-    let gone = choose(entries, |_| (Some(TTL), Duration::ZERO), GRACE, max_size, NOW);
-    let places = gone.iter().map(|gone| entries.iter().find(|entry| *entry == gone).unwrap());
-    places.map(|entry| entry.filename.as_str()).collect()
+fn choice(entries: &[Entry], max_size: u64) -> Chosen {
+    choose(entries, |_| (Some(TTL), Duration::ZERO), GRACE, max_size, NOW, |_| false)
+}
+
+fn chosen(entries: &[Entry], max_size: u64) -> Vec<String> {
+    let choice = choice(entries, max_size);
+    let expired = choice.expired.into_iter().map(|(entry, _)| entry);
+    choice.gone.into_iter().chain(expired).map(|entry| entry.filename).collect()
 }
 
 #[test]
@@ -53,6 +57,18 @@ fn beyond_max_size_the_oldest_go_first_but_none_within_grace() {
     assert_eq!(chosen(&entries, 20), [""; 0]);
     assert_eq!(chosen(&entries, 15), ["epub/b.epub", "epub/a.epub"]);
     assert_eq!(chosen(&entries, 0), ["epub/b.epub", "epub/a.epub", "epub/c.epub"]);
+}
+
+#[test]
+fn what_expires_for_its_size_is_not_served_any_more_and_goes_after_grace() {
+    let world = World::new();
+    let entry = world.aged("epub/a.epub", 300);
+    let expired = choice(&world.scan(), 0).expired;
+    assert_eq!(expired, [(entry.clone(), Some(NOW.minus(TTL)))]);
+    assert!(world.cache.expire(&entry, expired[0].1).unwrap());
+    assert!(!world.cache.expire(&entry, expired[0].1).unwrap(), "it is not the file that was scanned");
+    let after = choice(&world.scan(), 0);
+    assert_eq!(after, Chosen::default(), "it leaves, and nothing goes in its place");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Why a request may not queue a job just now.
 
+use std::time::Duration;
+
 use super::{Ask, chain, estimate};
 use crate::{
     commands::world::World,
-    config::{Exporter, params},
+    config::{Exporter, Rate, params},
     model::{
         answer::{Answer, State},
         breaker::{self, Breaker},
@@ -16,10 +18,20 @@ use crate::{
 /// How many first attempts the breaker looks at, for each failure that it counts.
 const LOOK_BACK: u32 = 4;
 
-/// The refusal, if there is a reason for one: the queue, the client, the disk, the exporter.
+/// The refusal, if there is a reason for one: the client's rate, the queue, the client, the disk, the exporter.
 pub fn refusal(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Answer>> {
+    if let Some(wait) = over_rate(world, view, ask, now)? {
+        let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+        return Ok(Some(later(State::Limited, "you have asked for too many new files; try again later", seconds)));
+    }
+    refusal_of_source(world, view, ask, now)
+}
+
+/// The same for what is queued with a derived file. It counts against its client's rate, but is not refused for that:
+/// whoever may have the one may have the other, and the rate of the derived files bounds both.
+pub(super) fn refusal_of_source(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Answer>> {
     let sources = chain::sources_to_place(world, view, ask, now)?;
-    if let Some(refusal) = full(world, view, ask, sources)? {
+    if let Some(refusal) = full(world, view, ask, sources, now)? {
         return Ok(Some(refusal));
     }
     if let Some(seconds) = over_limit(world, view, ask, sources)? {
@@ -35,17 +47,48 @@ pub fn refusal(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Res
     Ok(None)
 }
 
+/// The time after which the client's next new job is admitted, if that is not at once.
+fn over_rate(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Duration>> {
+    let (Some(client), Some(rate)) = (&ask.client, rate_of(world, ask)) else { return Ok(None) };
+    let queue = params::lane(ask.exporter, &ask.values);
+    let arrivals = view.arrivals(queue, client, now.minus(rate.window), now)?;
+    let count: u64 = arrivals.iter().map(|(_, count)| count).sum();
+    // So many have to be out of sight first.
+    let Some(excess) = (count + 1).checked_sub(rate.count).filter(|excess| *excess > 0) else { return Ok(None) };
+    let mut gone = 0;
+    let last = arrivals.iter().find(|(_, count)| {
+        gone += count;
+        gone >= excess
+    });
+    Ok(last.map(|(at, _)| at.plus(rate.window).since(now)))
+}
+
+fn rate_of(world: &World, ask: &Ask) -> Option<Rate> {
+    world.config.queues.get(params::lane(ask.exporter, &ask.values))?.new_per_client
+}
+
+/// Whether the new jobs of each client are counted where this one goes.
+pub(super) fn has_rate(world: &World, ask: &Ask) -> bool {
+    rate_of(world, ask).is_some()
+}
+
 /// The refusal of the queue alone: it is draining, or as long as it may be. `sources` go into the same queue with it.
-pub fn full(world: &World, view: &View, ask: &Ask, sources: u64) -> anyhow::Result<Option<Answer>> {
+/// Jobs whose time has not come are counted apart: a nightly batch turns nobody away at noon.
+pub fn full(world: &World, view: &View, ask: &Ask, sources: u64, now: Stamp) -> anyhow::Result<Option<Answer>> {
     let queue = params::lane(ask.exporter, &ask.values);
     let state = view.queue(queue)?;
     if state.mode == Mode::Draining {
         return Ok(Some(later(State::Unavailable, "no new files are made just now", 300)));
     }
-    if world.config.queues.get(queue).is_none_or(|rules| state.queued.saturating_add(sources) < rules.max_queued) {
+    let is_later = ask.after.max(ask.not_before).is_some_and(|moment| moment > now);
+    let before = if is_later { state.delayed } else { state.due().saturating_add(sources) };
+    if world.config.queues.get(queue).is_none_or(|rules| before < rules.max_queued) {
         return Ok(None);
     }
-    let seconds = estimate::relief(world, view, ask.exporter, queue, state.queued)?;
+    let seconds = match view.next_wake()?.filter(|_| is_later) {
+        Some(wake) => wake.since(now).as_secs().clamp(5, 600),
+        None => estimate::relief(world, view, ask.exporter, queue, state.due())?,
+    };
     Ok(Some(later(State::Unavailable, "too many files are waiting already", seconds)))
 }
 

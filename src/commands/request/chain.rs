@@ -36,17 +36,31 @@ pub(super) enum Source {
     Refused(Answer),
 }
 
-/// Whether a source that has to be made is subject to the limits of queues and clients.
+/// Whether a job counts as new work of its client, and whether a source that has to be made for it is subject to the
+/// limits of queues and clients.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// Yes: it is part of a request.
+    /// Both: it is part of a request.
     Asked,
-    /// No: what it is for has been admitted, and must not be held up by a queue that is full of its like.
+    /// Only the limits: a schedule or the admin wants it.
+    Ours,
+    /// Neither: what it is for has been admitted, and must not be held up by a queue that is full of its like.
     Owed,
 }
 
-/// Queues the job: a new row, or the old failure's once more.
+/// Queues the job: a new row, or the old failure's once more. It is not counted as new work of its client.
 pub fn enqueue(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp) -> anyhow::Result<Placed> {
+    put(world, tx, ask, old, now, Entry::Ours)
+}
+
+/// The same for a request: the job, and each source that is queued with it, is counted in its own queue.
+pub(super) fn enqueue_asked(
+    world: &World,
+    tx: &Tx,
+    ask: &Ask,
+    old: Option<&Job>,
+    now: Stamp,
+) -> anyhow::Result<Placed> {
     put(world, tx, ask, old, now, Entry::Asked)
 }
 
@@ -72,6 +86,7 @@ fn put(world: &World, tx: &Tx, ask: &Ask, old: Option<&Job>, now: Stamp, entry: 
         source: source_ask.map(|source| source.filename),
         source_after: ask.after,
         waits_for_source: waits,
+        is_new_work: entry == Entry::Asked && admit::has_rate(world, ask),
     };
     let job = match old {
         Some(old) => tx.requeue(old, &new)?.context("the failed job has changed under its lock")?,
@@ -144,8 +159,8 @@ pub(super) fn ensure(world: &World, tx: &Tx, source: &Ask, now: Stamp, entry: En
 }
 
 fn place(world: &World, tx: &Tx, source: &Ask, old: Option<&Job>, now: Stamp, entry: Entry) -> anyhow::Result<Answer> {
-    if entry == Entry::Asked
-        && let Some(refusal) = admit::refusal(world, tx, source, now)?
+    if entry != Entry::Owed
+        && let Some(refusal) = admit::refusal_of_source(world, tx, source, now)?
     {
         return Ok(refusal);
     }

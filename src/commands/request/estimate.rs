@@ -88,7 +88,7 @@ fn turn_comes(world: &World, job: &Job, position: u32, typical: Duration, now: S
 pub fn relief(world: &World, view: &View, exporter: &Exporter, queue: &str, these: u64) -> anyhow::Result<u64> {
     let Some(typical) = typical(view, exporter)? else { return Ok(UNKNOWN) };
     let seats = world.config.queues.get(queue).map_or(1, |queue| queue.max_running.max(1));
-    let queued = view.queue(queue)?.queued.max(1);
+    let queued = view.queue(queue)?.due().max(1);
     let seconds = typical.as_secs().saturating_mul(queued) / u64::from(seats).saturating_mul(these.max(1));
     Ok(seconds.clamp(5, 600))
 }

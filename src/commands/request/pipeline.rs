@@ -156,7 +156,7 @@ fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Answer
         }
         old => match admit::refusal(world, tx, ask, now)? {
             Some(refusal) => return Ok(refusal),
-            None => match chain::enqueue(world, tx, ask, old.as_ref(), now)? {
+            None => match chain::enqueue_asked(world, tx, ask, old.as_ref(), now)? {
                 chain::Placed::Job(job) => job,
                 chain::Placed::Refused(answer) => return Ok(answer),
             },

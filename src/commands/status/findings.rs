@@ -53,6 +53,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(tick(report));
     found.extend(time(report));
     found.extend(disk(report));
+    found.extend(cache(report));
     found.extend(writer(report));
     found.extend(report.queues.iter().flat_map(queue));
     found.extend(world.config.broken().iter().map(exporter));
@@ -122,6 +123,17 @@ fn disk(report: &Report) -> Vec<Finding> {
     found
 }
 
+/// What the next tick would remove is not told: a full cache is well.
+fn cache(report: &Report) -> Option<Finding> {
+    let cache = &report.cache;
+    let (excess, most) = (words::bytes(cache.excess), words::bytes(cache.max_size));
+    let text = format!(
+        "the cache holds {excess} more than max_size ({most}): what is left is younger than grace or needed by pending \
+         jobs; raise max_size, or shorten grace"
+    );
+    (cache.excess > 0).then(|| warning("cache_full", text))
+}
+
 fn writer(report: &Report) -> Option<Finding> {
     let who = report.writer.as_ref()?;
     Some(critical("database_locked", format!("{who} holds the database's write lock and does not let go; end it")))
@@ -131,9 +143,10 @@ fn queue(queue: &Queue) -> Vec<Finding> {
     let (name, waiting) = (&queue.name, queue.state.queued);
     let mut found = Vec::new();
     found.extend(held(queue));
-    if queue.is_configured && waiting >= queue.max_queued {
+    let most = queue.state.due().max(queue.state.delayed);
+    if queue.is_configured && most >= queue.max_queued {
         let text = format!(
-            "queue {name} is full with {waiting} jobs: requests are turned away; `pressroom jobs list --queue {name}` shows whose"
+            "queue {name} is full with {most} jobs: requests are turned away; `pressroom jobs list --queue {name}` shows whose"
         );
         found.push(warning("queue_full", text));
     }

@@ -11,7 +11,7 @@ use crate::{
     commands::{
         queues::{self, Queue},
         request::breaker_of,
-        tick::seats::Seats,
+        tick::{prune, seats::Seats},
         world::World,
     },
     model::{
@@ -60,6 +60,8 @@ pub struct CacheSize {
     /// Bytes.
     pub size: u64,
     pub max_size: u64,
+    /// Bytes beyond `max_size` that no tick can remove just now.
+    pub excess: u64,
 }
 
 /// Room on the disk; sizes in bytes.
@@ -88,7 +90,7 @@ impl Report {
             oldest: oldest(view)?,
             clock: clock::of(last_tick.as_ref(), now),
             last_tick,
-            cache: cache(world),
+            cache: cache(world, view, now),
             disk: disk(world),
             last_hour: view.outcomes_since(now.minus(HOUR))?,
             breakers: breakers(world, view, now)?,
@@ -127,10 +129,11 @@ fn oldest(view: &View) -> anyhow::Result<Option<(Job, Stamp)>> {
 }
 
 /// What cannot be read is tick's to report.
-fn cache(world: &World) -> CacheSize {
+fn cache(world: &World, view: &View, now: Stamp) -> CacheSize {
     let entries = world.cache.scan(&mut Vec::new());
     let size = entries.iter().fold(0_u64, |sum, entry| sum.saturating_add(entry.size));
-    CacheSize { files: entries.len() as u64, size, max_size: world.config.cache.max_size }
+    let excess = prune::chosen(world, view, &entries, now).excess;
+    CacheSize { files: entries.len() as u64, size, max_size: world.config.cache.max_size, excess }
 }
 
 fn disk(world: &World) -> Disk {

@@ -48,13 +48,14 @@ fn line(paper: &mut Paper, name: &str, text: &str) {
 }
 
 fn queues(report: &Report, paper: &mut Paper) {
-    let mut table = Table::new(["QUEUE", "MODE", "QUEUED", "STARTED", "TIMED OUT", "FAILED"]);
+    let mut table = Table::new(["QUEUE", "MODE", "QUEUED", "DELAYED", "STARTED", "TIMED OUT", "FAILED"]);
     for queue in &report.queues {
         let failed = |status| report.failed_in(&queue.name, status).to_string();
         let cells = [
             queue.name.clone(),
             queue.state.mode.name().to_owned(),
-            format!("{} of {}", queue.state.queued, queue.max_queued),
+            format!("{} of {}", queue.state.due(), queue.max_queued),
+            queue.state.delayed.to_string(),
             format!("{} of {}", queue.running, queue.max_running),
             failed(Status::FailedTimeout),
             failed(Status::FailedUnknown),

@@ -49,7 +49,7 @@ fn pruned(round: &Round) -> anyhow::Result<Vec<i64>> {
         println!("hold prune: the clock was set, or nobody has ticked for ten minutes");
         return Ok(Vec::new());
     }
-    files(round)?;
+    files(round);
     let dropped = expire::expired(round)?;
     for (job, why) in &dropped {
         println!("drop {}: {why}", name(job));
@@ -57,18 +57,19 @@ fn pruned(round: &Round) -> anyhow::Result<Vec<i64>> {
     Ok(dropped.into_iter().map(|(job, _)| job.id).collect())
 }
 
-fn files(round: &Round) -> anyhow::Result<()> {
+fn files(round: &Round) {
     let mut problems = Vec::new();
     let entries = round.world.cache.scan(&mut problems);
-    for entry in prune::chosen(round, &entries) {
-        if !round.store.view().pinned(&entry.filename)? {
-            println!("prune cache/{}: made at {}", entry.filename, entry.made.rfc3339());
-        }
+    let chosen = prune::chosen(round.world, &round.store.view(), &entries, round.now);
+    for entry in chosen.gone {
+        println!("prune cache/{}: made at {}", entry.filename, entry.made.rfc3339());
+    }
+    for (entry, _) in chosen.expired {
+        println!("expire cache/{}: the cache is larger than max_size", entry.filename);
     }
     for problem in problems {
         println!("problem {problem}");
     }
-    Ok(())
 }
 
 fn scheduled(round: &Round) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use std::fs::File;
 
 use super::{clock, prune};
 use crate::{
-    cache::choose,
+    cache::{Entry, choose},
     commands::world::World,
     logging,
     model::clock::Stamp,
@@ -35,7 +35,8 @@ pub fn free(world: &World, lock: &File) -> bool {
     let mut problems = Vec::new();
     let entries = world.cache.scan(&mut problems);
     let config = &world.config.cache;
-    let expired = choose(&entries, |exporter| prune::rules(world, exporter), config.grace, u64::MAX, now);
+    let pinned = |_: &Entry| false; // nobody knows
+    let expired = choose(&entries, |exporter| prune::rules(world, exporter), config.grace, u64::MAX, now, pinned).gone;
     let removed = expired.iter().filter(|entry| world.cache.remove(entry).unwrap_or(false)).count();
     problems.iter().for_each(logging::diagnostic_line);
     removed > 0

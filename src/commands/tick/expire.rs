@@ -1,39 +1,61 @@
-//! Rows that have had their time: jobs that could not be started, failures that were kept long enough, old history.
+//! Rows that have had their time: jobs that could not be started, failures that were kept long enough or are too many,
+//! arrivals that no rate counts any more.
 
 use std::time::Duration;
 
-use super::Round;
+use super::{Round, slices::end};
 use crate::{
     config::Exporter,
-    model::{clock::Stamp, job::Job},
+    model::{
+        clock::{Stamp, since_boot},
+        job::Job,
+    },
     store::{Tx, View},
 };
 
-/// So many rows of one kind and exporter go in one round.
+/// So many rows of one kind and exporter are looked up at a time.
 const BATCH: u32 = 500;
-/// So many are deleted under one lock: a commit each would be dear, and requests wait for a long one.
-const TOGETHER: usize = 100;
 /// For rows of an exporter that is no longer configured.
 const UNKNOWN_KEEP: Duration = Duration::from_hours(24);
+/// So many failed jobs are kept, whatever their `failure_keep`: more than anybody reads, and 10 MB of database. A
+/// failure that is forgotten is not the answer any more, so the next request tries again.
+const MOST_FAILURES: u32 = 10_000;
+/// So many arrivals are forgotten under one lock.
+const ARRIVALS: u32 = 1000;
 
-/// Deletes them all, a kind and an exporter at a time.
+/// Deletes them all, as far as the time of a round goes.
 pub fn rows(round: &mut Round) -> anyhow::Result<()> {
-    if round.calm {
-        return Ok(());
+    let end = end();
+    while !round.calm && since_boot() < end {
+        let gone = expired(round)?;
+        if gone.is_empty() {
+            break;
+        }
+        round.in_slices(&gone, end, |tx, (job, why)| drop_row(tx, job, why))?;
     }
-    for batch in expired(round)?.chunks(TOGETHER) {
-        round.store.immediate(|tx| drop_all(tx, batch))?;
+    while since_boot() < end {
+        let gone = round.store.view().failures_beyond(MOST_FAILURES, BATCH)?;
+        if gone.is_empty() {
+            break;
+        }
+        round.in_slices(&gone, end, |tx, job| drop_row(tx, job, "too many have failed"))?;
     }
-    history(round)
+    arrivals(round, end)
 }
 
-fn drop_all(tx: &Tx, batch: &[(Job, &str)]) -> anyhow::Result<()> {
-    for (job, why) in batch {
-        if tx.delete(job.id, job.status)? {
-            tracing::info!(job = job.id, filename = job.filename, why, "dropped");
-        }
+fn drop_row(tx: &Tx, job: &Job, why: &str) -> anyhow::Result<()> {
+    if tx.delete(job.id, job.status)? {
+        tracing::info!(job = job.id, filename = job.filename, why, "dropped");
     }
     Ok(())
+}
+
+/// Forgets when clients queued new work, as soon as no queue's rate looks back so far.
+fn arrivals(round: &mut Round, end: Duration) -> anyhow::Result<()> {
+    let rates = round.world.config.queues.values().filter_map(|queue| queue.new_per_client);
+    let window = rates.map(|rate| rate.window).max().unwrap_or_default();
+    let (before, now) = (round.now.minus(window), round.now);
+    round.repeat(end, |tx| Ok(tx.trim_arrivals(before, now, ARRIVALS)? >= ARRIVALS as usize))
 }
 
 /// The rows that go, and why.
@@ -60,24 +82,4 @@ fn waiting(view: &View, exporter: &Exporter, now: Stamp) -> anyhow::Result<Vec<(
         found.extend(abandoned.into_iter().map(|job| (job, "nobody has asked about it")));
     }
     Ok(found)
-}
-
-fn history(round: &mut Round) -> anyhow::Result<()> {
-    let keep = &round.world.config.history;
-    let (old, old_ok) = (round.now.minus(keep.keep), round.now.minus(keep.keep_ok_logs));
-    let site = &round.world.site;
-    let mut problems = Vec::new();
-    round.store.immediate(|tx| {
-        let mut gone = tx.trim_attempts(old, BATCH)?;
-        gone.extend(tx.trim_ok_logs(old_ok, BATCH)?);
-        // Before the commit: a log that outlives its row would stay for ever.
-        for attempt in gone {
-            if let Err(error) = site.remove_log(&attempt) {
-                problems.push(format!("cannot remove the log of attempt {attempt}: {error}"));
-            }
-        }
-        Ok(())
-    })?;
-    round.problems.append(&mut problems);
-    Ok(())
 }

@@ -8,12 +8,13 @@ pub mod clock;
 mod dry;
 mod emergency;
 mod expire;
+mod history;
 mod launch;
 mod linger;
 mod mend;
 mod messenger;
 mod notify;
-mod prune;
+pub mod prune;
 mod reap;
 mod rehome;
 mod report;
@@ -22,6 +23,7 @@ mod sample;
 mod schedule;
 pub mod seats;
 mod signals;
+mod slices;
 mod sweep;
 
 pub use launch::CLAIM;
@@ -138,6 +140,7 @@ impl<'a> Round<'a> {
         if !self.light {
             self.step("prune", prune::files);
             self.step("expire", expire::rows);
+            self.step("history", history::trim);
             self.step("sweep", sweep::all);
             self.step("rehome", rehome::jobs);
         }
@@ -151,6 +154,7 @@ impl<'a> Round<'a> {
             point::at("tick-before-mark");
             self.step("sample", sample::take);
             self.step("mark", clock::mark);
+            self.step("shrink", history::shrink);
             point::at("tick-before-checkpoint");
             self.step("checkpoint", |round| Ok(round.store.checkpoint()?));
         }

@@ -4,34 +4,33 @@ use std::time::Duration;
 
 use super::Round;
 use crate::{
-    cache::{Entry, choose},
+    cache::{Chosen, Entry, choose},
     commands::world::World,
-    model::point,
+    model::{clock::Stamp, point},
     site,
+    store::View,
 };
 
-/// So many files are removed under one lock.
-const BATCH: usize = 100;
-
-/// Scans the cache and removes what is past ttl, stale and grace, or beyond the cache's size.
+/// Scans the cache, removes what is past ttl, stale and grace, and lets the oldest expire that are beyond the cache's size.
 pub fn files(round: &mut Round) -> anyhow::Result<()> {
     let mut problems = Vec::new();
     let mut entries = round.world.cache.scan(&mut problems);
     round.world.cache.heal_future(&mut entries, round.now, &mut problems);
-    let goners = if round.calm { Vec::new() } else { chosen(round, &entries) };
+    let chosen =
+        if round.calm { Chosen::default() } else { chosen(round.world, &round.store.view(), &entries, round.now) };
     point::at("prune-chose");
-    for batch in goners.chunks(BATCH) {
-        remove(round, batch, &mut problems)?;
-    }
+    let removed = remove(round, &chosen, &mut problems)?;
     round.problems.append(&mut problems);
     reserve(round);
-    Ok(())
+    figures(round, &entries, &removed)
 }
 
-/// The entries that go, by each exporter's rules.
-pub fn chosen(round: &Round, entries: &[Entry]) -> Vec<Entry> {
-    let config = &round.world.config;
-    choose(entries, |exporter| rules(round.world, exporter), config.cache.grace, config.cache.max_size, round.now)
+/// What goes and what expires, by each exporter's rules.
+pub fn chosen(world: &World, view: &View, entries: &[Entry], now: Stamp) -> Chosen {
+    let config = &world.config.cache;
+    // In doubt a file stays.
+    let is_pinned = |entry: &Entry| view.pinned(&entry.filename).unwrap_or(true);
+    choose(entries, |exporter| rules(world, exporter), config.grace, config.max_size, now, is_pinned)
 }
 
 /// How long files of an exporter are served, and served as stale; of one that is not configured by the general rules.
@@ -41,24 +40,43 @@ pub fn rules(world: &World, exporter: &str) -> (Option<Duration>, Duration) {
     own.unwrap_or((config.cache.ttl, config.cache.stale))
 }
 
-fn remove(round: &mut Round, batch: &[Entry], problems: &mut Vec<String>) -> anyhow::Result<()> {
+/// The result: what has gone.
+fn remove(round: &mut Round, chosen: &Chosen, problems: &mut Vec<String>) -> anyhow::Result<Vec<Entry>> {
     let cache = &round.world.cache;
-    let removed = round.store.immediate(|tx| {
-        let mut removed = Vec::new();
-        for entry in batch {
-            if tx.pinned(&entry.filename)? {
-                continue;
-            }
+    let mut removed = Vec::new();
+    round.in_slices(&chosen.gone, Duration::MAX, |tx, entry| {
+        if !tx.pinned(&entry.filename)? {
             match cache.remove(entry) {
-                Ok(true) => removed.push(&entry.filename),
+                Ok(true) => removed.push(entry.clone()),
                 Ok(false) => {}
                 Err(error) => problems.push(format!("cannot prune {}: {error}", entry.filename)),
             }
         }
-        Ok(removed)
+        Ok(())
     })?;
-    for filename in removed {
+    for Entry { filename, .. } in &removed {
         tracing::info!(filename, "pruned");
+    }
+    round.in_slices(&chosen.expired, Duration::MAX, |tx, (entry, made)| {
+        let filename = &entry.filename;
+        if !tx.pinned(filename)? {
+            match cache.expire(entry, *made) {
+                Ok(true) => tracing::info!(filename, "expired, as the cache is full"),
+                Ok(false) => {}
+                Err(error) => problems.push(format!("cannot expire {filename}: {error}")),
+            }
+        }
+        Ok(())
+    })?;
+    Ok(removed)
+}
+
+/// Written down for whoever must not walk through the whole cache.
+fn figures(round: &mut Round, entries: &[Entry], removed: &[Entry]) -> anyhow::Result<()> {
+    let size = |entries: &[Entry]| entries.iter().fold(0_u64, |sum, entry| sum.saturating_add(entry.size));
+    let figures = ((entries.len() - removed.len()) as u64, size(entries).saturating_sub(size(removed)));
+    if round.store.view().cache_figures()? != Some(figures) {
+        round.store.immediate(|tx| Ok(tx.set_cache_figures(figures.0, figures.1)?))?;
     }
     Ok(())
 }

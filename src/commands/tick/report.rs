@@ -1,35 +1,60 @@
 //! Each newly failed job is reported once: on stderr, which cron mails, and to `notify.command`.
 
-use super::{Round, notify};
+use std::time::Duration;
+
+use super::{Round, notify, slices::end};
 use crate::{
     logging,
-    model::{attempt::Attempt, job::Job, point, retry::PERMANENT, status::Outcome},
+    model::{attempt::Attempt, clock::since_boot, job::Job, point, retry::PERMANENT, status::Outcome},
 };
 
 /// More failures than this in one round are only counted.
 const MOST: usize = 20;
+/// So many are looked at and marked at a time.
+const BATCH: u32 = 500;
 
 /// Tells about failures that nobody has been told about.
 pub fn failures(round: &mut Round) -> anyhow::Result<()> {
-    let jobs = round.store.view().unreported(u32::MAX)?;
-    if jobs.is_empty() {
-        return Ok(());
+    let end = end();
+    let (mut told, mut rest, mut is_more) = (Vec::new(), 0, true);
+    while is_more && told.len() < MOST {
+        let jobs = round.store.view().unreported(BATCH)?;
+        if jobs.is_empty() {
+            is_more = false;
+            break;
+        }
+        is_more = jobs.len() == BATCH as usize && since_boot() < end;
+        let mut failed = worth_telling(round, &jobs)?;
+        let beyond = failed.split_off(failed.len().min(MOST - told.len()));
+        for (job, last) in &failed {
+            logging::diagnostic_line(sentence(job, last.as_ref()));
+        }
+        point::at("report-told");
+        told.extend(failed);
+        rest += beyond.len() as u64;
+        // These and no others: a run may have recorded a failure meanwhile.
+        round.in_slices(&jobs, Duration::MAX, |tx, job| Ok(tx.set_reported(&[job.id])?))?;
     }
-    let mut told = worth_telling(round, &jobs)?;
-    let rest = told.len().saturating_sub(MOST) as u64;
-    told.truncate(MOST);
-    for (job, last) in &told {
-        logging::diagnostic_line(sentence(job, last.as_ref()));
+    if is_more {
+        rest += pass_over(round, end)?;
     }
     if rest > 0 {
         logging::diagnostic_line(format!("{rest} more jobs have failed"));
     }
-    point::at("report-told");
-    // These and no others: a run may have recorded a failure meanwhile.
-    let ids: Vec<i64> = jobs.iter().map(|job| job.id).collect();
-    round.store.immediate(|tx| Ok(tx.set_reported(&ids)?))?;
     notify::failures(round, &told, rest);
     Ok(())
+}
+
+/// Takes the rest for told, in a flood too, and says how many of them were worth telling.
+fn pass_over(round: &mut Round, end: Duration) -> anyhow::Result<u64> {
+    let mut rest = 0;
+    let most = if round.light { Duration::ZERO } else { end };
+    round.repeat(most, |tx| {
+        let (count, worth) = tx.pass_over_unreported(PERMANENT, BATCH)?;
+        rest += worth;
+        Ok(count == BATCH as usize)
+    })?;
+    Ok(rest)
 }
 
 /// A job with its last attempt.

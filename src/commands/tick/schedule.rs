@@ -80,7 +80,7 @@ fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<()> {
         tracing::info!(filename, "a due schedule found its job queued or started");
         return Ok(());
     }
-    if let Some(refusal) = admit_queue(world, tx, ask, 0)? {
+    if let Some(refusal) = admit_queue(world, tx, ask, 0, now)? {
         tracing::info!(filename, reason = refusal.reason, "a due schedule was refused");
         return Ok(());
     }

@@ -106,7 +106,7 @@ fn config(state_dir: &Path) -> Config {
         schedules: BTreeMap::new(),
         notify: None,
         status: StatusRules::default(),
-        history: HistoryRules { keep: minute, keep_ok_logs: minute },
+        history: HistoryRules { keep: minute, keep_ok_logs: minute, max_size: 1 << 30 },
         broken: OnceLock::new(),
     }
 }

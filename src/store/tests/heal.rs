@@ -2,11 +2,19 @@ use super::*;
 
 const HOUR: i64 = 60 * MINUTE;
 
+/// Titles and ranks, by title.
+fn ranks(base: &Base) -> Vec<[String; 2]> {
+    let sql = "SELECT substr(filename, 6, length(filename) - 10), CAST(rank AS TEXT) FROM job ORDER BY filename";
+    base.store.view().all(sql, [], |row| Ok([row.get(0)?, row.get(1)?])).unwrap()
+}
+
 #[test]
 fn stamps_from_the_future_are_set_back() {
     let mut base = Base::new();
     let ahead = NOON.plus_ms(HOUR);
     base.insert(&NewJob { now: ahead, run_after: ahead, ..wish("ahead") });
+    let later = ahead.plus_ms(3 * HOUR);
+    base.insert(&NewJob { now: ahead, run_after: later, ..wish("later") });
     base.queued("old");
     let running = base.insert(&NewJob { now: ahead, run_after: ahead, ..wish("running") });
     let claim = base.claim(&running, ahead);
@@ -19,7 +27,9 @@ fn stamps_from_the_future_are_set_back() {
     assert!(!base.store.view().ahead(NOON).unwrap());
     let job = base.job("ahead");
     assert_eq!((job.submitted, job.last_asked), (NOON, NOON));
-    assert_eq!(job.run_after, ahead, "a due time is left alone");
+    assert_eq!(job.run_after, NOON, "it was to start at once");
+    assert_eq!(base.job("later").run_after, later, "a due time is left alone");
+    assert_eq!(ranks(&base), [["ahead", "3000000"], ["later", "3000024"], ["old", "3000000"], ["running", "3000000"]]);
     assert_eq!(base.job("running").started, Some(NOON));
     for id in [&claim.attempt, &done.attempt] {
         let attempt = base.store.view().attempt(id).unwrap().unwrap();

@@ -1,4 +1,7 @@
-use super::*;
+use super::{
+    super::{Oldest, Part},
+    *,
+};
 use crate::model::status::Status;
 
 fn names(jobs: &[Job]) -> Vec<&str> {
@@ -94,12 +97,19 @@ fn history_is_trimmed_from_its_old_end_and_never_while_it_runs() {
     let third = done(&mut base, "c", Outcome::Ok, NOON.plus_ms(2));
     let running = base.started("d");
     let late = NOON.plus_ms(100);
-    assert_eq!(base.tx(|tx| tx.trim_ok_logs(NOON.plus_ms(2), 10)), [first.attempt.as_str()]);
-    assert_eq!(base.tx(|tx| tx.trim_ok_logs(late, 10)), [third.attempt.as_str()], "a log is named once");
-    assert_eq!(base.tx(|tx| tx.trim_attempts(late, 1)), [first.attempt.as_str()]);
-    let mut rest = base.tx(|tx| tx.trim_attempts(late, 10));
-    rest.sort();
-    assert_eq!(rest, [second.attempt, third.attempt]);
+    let oldest = |base: &Base, part, before| base.store.view().oldest(part, before, 10).unwrap();
+    let ids = |found: &[Oldest]| found.iter().map(|attempt| attempt.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&oldest(&base, Part::OkLogs, NOON.plus_ms(2))), [first.attempt.as_str()]);
+    let logs = oldest(&base, Part::OkLogs, late);
+    assert_eq!(ids(&logs), [first.attempt.as_str(), third.attempt.as_str()]);
+    assert_eq!(ids(&oldest(&base, Part::OkRows, late)), [""; 0], "their logs are kept");
+    base.tx(|tx| tx.give_up(Part::OkLogs, &logs[0]));
+    assert_eq!(ids(&oldest(&base, Part::OkLogs, late)), [third.attempt.as_str()], "a log goes once");
+    assert_eq!(ids(&oldest(&base, Part::OkRows, late)), [first.attempt.as_str()]);
+    let rows = oldest(&base, Part::Rows, late);
+    assert_eq!(ids(&rows), [&*first.attempt, &*second.attempt, &*third.attempt]);
+    base.tx(|tx| rows.iter().try_for_each(|attempt| tx.give_up(Part::Rows, attempt)));
+    assert_eq!(base.store.view().history_size().unwrap(), 0);
     assert!(base.store.view().attempt(&running.attempt).unwrap().is_some());
 }
 
@@ -143,5 +153,66 @@ fn samples_say_how_full_the_queues_were() {
     let read = "SELECT queued, started FROM sample";
     let rows = base.store.view().all(read, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     assert_eq!(rows, [(1, 1), (1, 1)]);
-    assert_eq!(base.tx(|tx| tx.trim_samples(NOON.plus_ms(1))), 1);
+    assert_eq!(base.tx(|tx| tx.trim_samples(NOON.plus_ms(1), 9)), 1);
+}
+
+#[test]
+fn the_size_of_the_history_is_that_of_its_rows_and_logs() {
+    let mut base = Base::new();
+    let claim = base.started("a");
+    assert_eq!(base.store.view().history_size().unwrap(), 0, "it runs");
+    base.tx(|tx| tx.set_log_size(&claim.attempt, 64_000));
+    base.tx(|tx| tx.finish_ok(&claim, &Record { log_tail: "x".repeat(4096), ..ended(Outcome::Ok) }));
+    let size = base.store.view().history_size().unwrap();
+    assert!((68_600..69_000).contains(&size), "{size}");
+    done(&mut base, "b", Outcome::Exit, NOON);
+    assert_eq!(base.store.view().miscounts().unwrap(), [""; 0]);
+    let log = base.store.view().oldest(Part::OkLogs, NOON.plus_ms(10 * MINUTE), 1).unwrap();
+    base.tx(|tx| tx.give_up(Part::OkLogs, &log[0]));
+    assert_eq!(base.store.view().miscounts().unwrap(), [""; 0]);
+}
+
+/// The web user may have written anything there.
+#[test]
+fn sizes_without_sense_neither_stop_an_end_nor_stay() {
+    let mut base = Base::new();
+    for size in [i64::MAX, -5] {
+        base.store.conn.execute("UPDATE meta SET history_size = ?", [size]).unwrap();
+        let claim = base.started("a");
+        base.store.conn.execute("UPDATE attempt SET log_size = ?, row_size = ?", [size, size]).unwrap();
+        base.tx(|tx| tx.finish_ok(&claim, &ended(Outcome::Ok)));
+        let all = base.store.view().oldest(Part::Rows, NOON.plus_ms(10 * MINUTE), 9).unwrap();
+        base.tx(|tx| all.iter().try_for_each(|attempt| tx.give_up(Part::Rows, attempt)));
+        base.tx(|tx| tx.recount_all());
+        assert_eq!(base.store.view().history_size().unwrap(), 0);
+    }
+}
+
+#[test]
+fn of_too_many_failures_the_oldest_go_that_were_reported() {
+    let mut base = Base::new();
+    for (name, ms) in [("a", 4), ("b", 3), ("c", 2), ("d", 1)] {
+        done(&mut base, name, Outcome::Exit, NOON.plus_ms(ms));
+    }
+    let beyond = |base: &Base| {
+        let found = base.store.view().failures_beyond(2, 10).unwrap();
+        names(&found).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(beyond(&base), [""; 0]);
+    let ids: Vec<_> = ["a", "b", "c"].map(|name| base.job(name).id).to_vec();
+    base.tx(|tx| tx.set_reported(&ids));
+    assert_eq!(beyond(&base), ["c", "b"]);
+    assert_eq!(base.tx(|tx| tx.pass_over_unreported(65, 10)), (1, 1));
+    assert_eq!(beyond(&base), ["d", "c"]);
+}
+
+#[test]
+fn what_is_not_worth_telling_is_passed_over_and_not_counted() {
+    let mut base = Base::new();
+    done(&mut base, "a", Outcome::Exit, NOON);
+    let bad = base.started("b");
+    base.tx(|tx| tx.finish_failed(&bad, &Record { exit_code: Some(65), ..ended(Outcome::Exit) }, NOON));
+    base.store.conn.execute("UPDATE job SET reported = 0", []).unwrap();
+    assert_eq!(base.tx(|tx| tx.pass_over_unreported(65, 10)), (2, 1));
+    assert_eq!(base.tx(|tx| tx.pass_over_unreported(65, 10)), (0, 0));
 }

@@ -120,6 +120,7 @@ fn wish(name: &str) -> NewJob {
         source: None,
         source_after: None,
         waits_for_source: false,
+        is_new_work: true,
     }
 }
 

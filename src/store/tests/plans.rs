@@ -2,7 +2,7 @@
 
 use super::super::{
     About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, choosing, claiming, counting, healing, history, keeping,
-    listing, pace, past, queueing, settings, view,
+    listing, pace, past, queueing, settings, trimming, view,
 };
 use super::*;
 use crate::model::status::Status;
@@ -28,7 +28,7 @@ fn every_hot_statement_uses_its_index() {
         (view::PINNED, "SEARCH job USING INDEX job_source (source=?)"),
         (choosing::READY, "SEARCH job USING INDEX job_ready (queue=?)"),
         (choosing::DUE, "SEARCH job USING INDEX job_wake (run_after<?)"),
-        (choosing::BEFORE, "SEARCH job USING COVERING INDEX job_ready (queue=? AND (rank,submitted)<(?,?))"),
+        (choosing::BEFORE, "SEARCH job USING COVERING INDEX job_ready (queue=? AND (rank,due)<(?,?))"),
         (choosing::NEXT_WAKE, "USING COVERING INDEX job_wake"),
         (queueing::WAKE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
         (queueing::INSERT, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
@@ -36,6 +36,7 @@ fn every_hot_statement_uses_its_index() {
         (queueing::WAITING, "SEARCH job USING INDEX job_source (source=?)"),
         (claiming::CLAIM, "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"),
         (counting::CLIENT_PENDING, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
+        (counting::ARRIVALS, "SEARCH arrival USING PRIMARY KEY (queue=? AND client=? AND at>? AND at<?)"),
         (counting::RUNNING_BY_QUEUE, "USING COVERING INDEX job_started"),
         (counting::RUNNING_BY_EXPORTER, "USING COVERING INDEX job_started"),
         (counting::EXPORTERS, "SEARCH job USING COVERING INDEX job_queued (exporter>?)"),
@@ -58,8 +59,14 @@ fn every_hot_statement_uses_its_index() {
         (keeping::ABANDONED, "SEARCH job USING INDEX job_queued (exporter=? AND queued_since<?)"),
         (keeping::OLD_FAILURES, "SEARCH job USING INDEX job_failed (exporter=? AND failed<?)"),
         (keeping::UNREPORTED, "SEARCH job USING INDEX job_unreported (reported=?)"),
-        (keeping::TRIM_ATTEMPTS, "SEARCH attempt USING COVERING INDEX attempt_ended (ended<?)"),
-        (keeping::TRIM_OK_LOGS, "SEARCH attempt USING COVERING INDEX attempt_log (ended<?)"),
+        (keeping::FORGETTABLE, "USING INDEX job_forgettable"),
+        (keeping::TRIM_ARRIVALS, "SEARCH arrival USING COVERING INDEX arrival_at (at<?)"),
+        (keeping::TRIM_ARRIVALS_AHEAD, "SEARCH arrival USING COVERING INDEX arrival_at (at>?)"),
+        (keeping::TRIM_SAMPLES, "SEARCH sample USING PRIMARY KEY (at<?)"),
+        (keeping::SET_ALL_REPORTED, "SEARCH job USING INDEX job_unreported (reported=?)"),
+        (trimming::OK_LOGS, "SEARCH attempt USING INDEX attempt_log (log=? AND ended<?)"),
+        (trimming::OK_ROWS, "SEARCH attempt USING INDEX attempt_log (log=? AND ended<?)"),
+        (trimming::ROWS, "SEARCH attempt USING INDEX attempt_ended (ended<?)"),
         (healing::AHEAD, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
         (healing::HEAL_ATTEMPTS, "INDEX attempt_ended (ended>?)"),
     ] {
@@ -93,6 +100,10 @@ fn no_hot_statement_sorts_what_an_index_has_sorted() {
         keeping::ABANDONED,
         keeping::OLD_FAILURES,
         keeping::UNREPORTED,
+        keeping::FORGETTABLE,
+        trimming::OK_LOGS,
+        trimming::OK_ROWS,
+        trimming::ROWS,
     ] {
         let plan = plan(&base, sql);
         assert!(!plan.contains("TEMP B-TREE"), "{sql}\n{plan}");

@@ -10,7 +10,7 @@ fn a_queue_nobody_has_used_is_open_and_empty() {
     assert_eq!(base.store.view().queue("new").unwrap().mode, Mode::Draining);
     base.insert(&NewJob { queue: "new".into(), ..wish("Emma") });
     base.tx(|tx| tx.set_mode("new", Mode::Paused));
-    let state = QueueState { mode: Mode::Paused, queued: 1, served: Stamp(0) };
+    let state = QueueState { mode: Mode::Paused, queued: 1, delayed: 0, served: Stamp(0) };
     assert_eq!(base.store.view().queues().unwrap(), [("new".to_owned(), state)]);
 }
 
