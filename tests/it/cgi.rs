@@ -362,6 +362,20 @@ fn too_many_from_one_client_are_limited() {
 }
 
 #[test]
+fn a_visitor_who_asks_for_too_many_new_files_is_told_when_to_come_again() {
+    let site = site().more("[queue.default]\nnew_per_client = \"2/10m\"\n").create();
+    for title in ["A", "B", "A"] {
+        get(&site, &format!("title={title}"), &[]).is(202);
+    }
+    let limited = get(&site, "title=C", JSON);
+    assert_eq!(limited.is(429).is_passing().json()["state"], "limited");
+    let after = limited.retry_after();
+    assert!((480..=600).contains(&after), "{after}");
+    get(&site, "title=A", &[]).is(202);
+    get(&site, "title=C", &[("REMOTE_ADDR", "192.0.2.8")]).is(202);
+}
+
+#[test]
 fn a_refusal_tells_when_there_will_probably_be_room() {
     let site = site().more("[queue.default]\nmax_running = 4\nmax_per_client = 2\nmax_queued = 5\n").create();
     site.ask("Emma");

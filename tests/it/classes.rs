@@ -7,6 +7,22 @@ use crate::site::{Done, Site, wait_until};
 /// The exporter `epub`, which notes each of its runs in `runs`.
 pub const NOTING: &str = r#"echo "$2" >>../../../runs; echo "$2" >"$1""#;
 
+/// A PDF in a queue of its own, and another format in that of its source.
+pub const DERIVED_QUEUES: &str = r#"
+[queue.paper]
+max_per_client = 1
+new_per_client = "1/10m"
+[exporter.pdf]
+queue = "paper"
+source = "epub"
+command = ["/bin/cp", "{source}", "{output}"]
+filename = "{title}.pdf"
+[exporter.same]
+source = "epub"
+command = ["/bin/cp", "{source}", "{output}"]
+filename = "{title}.txt"
+"#;
+
 /// The lines of a file beside the site; none if it is not there.
 pub fn lines(site: &Site, name: &str) -> Vec<String> {
     let text = fs::read_to_string(site.path(name)).unwrap_or_default();

@@ -6,7 +6,10 @@ use crate::{
 };
 
 fn one_seat() -> Site {
-    Site::new().exporter(NOTING).more("[queue.default]\nmax_running = 1\nmax_per_client = 400\n").create()
+    Site::new()
+        .exporter(NOTING)
+        .more("[queue.default]\nmax_running = 1\nmax_per_client = 400\nnew_per_client = \"none\"\n")
+        .create()
 }
 
 /// One tick claims one job, since there is one seat.

@@ -265,3 +265,56 @@ fn a_full_disk_with_small_blocks_ends_no_process() {
     site.tick().exits(0).stdout("");
     assert!(!file.exists());
 }
+
+/// Logs of attempts that have ended, each of 64 KiB on the disk, and their rows.
+fn logs(site: &Site, count: u32, result: &str, offset: u32) {
+    let sql = format!(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
+         INSERT INTO attempt (id, job, filename, exporter, params, queue, number, submitted, started, counts_from, limits,
+                              ended, result, duration, log_size, row_size)
+         SELECT printf('%026d', i + {offset}), 1, 'epub/x.epub', 'epub', '{{}}', 'default', 2, 1, 1, 1, '{{}}',
+                strftime('%s', 'now') * 1000 - 60000 + i, '{result}', 1, 65536, 600 FROM n"
+    );
+    database(site).execute(&sql, []).unwrap();
+    for number in 1..=count {
+        fs::write(site.path(&format!("disk/s/log/{:026}.log", number + offset)), vec![b'x'; 65536]).unwrap();
+    }
+}
+
+/// Of each kind: rows and logs.
+fn kept(site: &Site, result: &str, digit: char) -> (i64, usize) {
+    let sql = format!("SELECT count(*) FROM attempt WHERE result = '{result}'");
+    let rows = database(site).query_row(&sql, [], |row| row.get(0)).unwrap();
+    let logs = site.names("disk/s/log");
+    (rows, logs.iter().filter(|name| name.starts_with(&format!("{digit:0>23}"))).count())
+}
+
+#[test]
+fn a_disk_that_runs_low_gets_back_what_logs_and_history_have_before_a_request_is_refused() {
+    let test = "a_disk_that_runs_low_gets_back_what_logs_and_history_have_before_a_request_is_refused";
+    let Some((site, disk)) = site(test) else { return };
+    site.tick().exits(0).stderr("");
+    logs(&site, 30, "ok", 1000);
+    logs(&site, 30, "exit", 2000);
+    let site = site.head(&head("3MB"));
+    let fill = |free: u64| {
+        let _ = fs::remove_file(disk.0.join("junk"));
+        fs::write(disk.0.join("junk"), vec![b'x'; usize::try_from(disk.free() - free).unwrap()]).unwrap();
+    };
+    fill(2_500_000);
+    site.ask("Emma").exits(69).says("low on disk space");
+    site.tick().exits(0).stderr("");
+    assert!(disk.free() >= 3_000_000, "{}", disk.free());
+    site.ask("Emma").exits(75);
+    let (rows, logs) = kept(&site, "ok", '1');
+    assert!(rows == 30 && (1..30).contains(&logs), "no more goes than has to: {rows} rows, {logs} logs");
+    assert_eq!(kept(&site, "exit", '2'), (30, 30));
+    site.tick().exits(0).stderr("");
+    // To the last block: what frees space does not need any.
+    disk.fill("more junk");
+    site.tick().exits(0).stdout("");
+    assert_eq!(kept(&site, "ok", '1'), (0, 0));
+    let (rows, logs) = kept(&site, "exit", '2');
+    assert!(rows < 30 && logs < 30, "{rows} rows, {logs} logs");
+    assert!(disk.free() > 1 << 20);
+}

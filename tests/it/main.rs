@@ -29,6 +29,8 @@ mod extremes;
 mod fairness;
 mod free_form;
 mod full_disk;
+mod growth;
+mod growth_rate;
 mod handover;
 mod hostile;
 mod invariants;

@@ -79,6 +79,17 @@ fn beyond_max_size_the_oldest_go_first_but_none_younger_than_grace() {
     for (name, age) in [("a", 500), ("b", 400), ("c", 300), ("d", 110), ("e", 100)] {
         put(&site, &format!("epub/{name}.epub"), 4000, age);
     }
+    let served = |title: &str| {
+        site.run(&["request", "epub", &format!("title={title}"), "--no-enqueue"]).output.status.code() == Some(0)
+    };
+    site.tick().exits(0).stderr("");
+    assert_eq!(["a", "b", "c", "d", "e"].map(served), [false, false, false, true, true]);
+    assert_eq!(site.names("s/cache/epub").len(), 5, "somebody may have been told of them just now");
+    for title in ["a", "b", "c"] {
+        let path = site.cached(&format!("epub/{title}.epub"));
+        let made = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::File::open(&path).unwrap().set_modified(made - Duration::from_mins(2)).unwrap();
+    }
     site.tick().exits(0).stderr("");
     assert_eq!(site.names("s/cache/epub"), ["d.epub", "e.epub"]);
     for (name, age) in [("f", 90), ("g", 80)] {
