@@ -52,15 +52,20 @@ fn over_rate(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Resul
     let (Some(client), Some(rate)) = (&ask.client, rate_of(world, ask)) else { return Ok(None) };
     let queue = params::lane(ask.exporter, &ask.values);
     let arrivals = view.arrivals(queue, client, now.minus(rate.window), now)?;
+    Ok(wait(&arrivals, rate, now))
+}
+
+/// How long until the rate has room for one more, after these arrivals, the earliest first. `None`: it has.
+fn wait(arrivals: &[(Stamp, u64)], rate: Rate, now: Stamp) -> Option<Duration> {
     let count: u64 = arrivals.iter().map(|(_, count)| count).sum();
-    // So many have to be out of sight first.
-    let Some(excess) = (count + 1).checked_sub(rate.count).filter(|excess| *excess > 0) else { return Ok(None) };
+    let excess = (count + 1).checked_sub(rate.count).filter(|excess| *excess > 0)?;
+    // When so many are out of sight.
     let mut gone = 0;
     let last = arrivals.iter().find(|(_, count)| {
         gone += count;
         gone >= excess
     });
-    Ok(last.map(|(at, _)| at.plus(rate.window).since(now)))
+    last.map(|(at, _)| at.plus(rate.window).since(now))
 }
 
 fn rate_of(world: &World, ask: &Ask) -> Option<Rate> {
@@ -115,4 +120,29 @@ pub fn breaker_of(view: &View, exporter: &Exporter, now: Stamp) -> anyhow::Resul
 
 fn later(state: State, reason: &str, seconds: u64) -> Answer {
     Answer { retry_after: Some(seconds), ..Answer::because(state, reason) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate { count: 3, window: Duration::from_millis(100) };
+
+    /// As the store tells them.
+    fn at(arrivals: &[(i64, u64)], now: i64) -> Option<Duration> {
+        let seen = arrivals.iter().filter(|(at, _)| *at > now - 100).map(|(at, count)| (Stamp(*at), *count));
+        wait(&seen.collect::<Vec<_>>(), RATE, Stamp(now))
+    }
+
+    #[test]
+    fn the_next_one_is_admitted_at_the_moment_that_was_told_and_not_before() {
+        for arrivals in [&[(5, 1), (7, 1), (60, 1)][..], &[(5, 3)], &[(5, 2), (7, 4), (60, 1)], &[(1, 1), (2, 9)]] {
+            let wait = at(arrivals, 60).expect("it is over the rate");
+            let admitted = 60 + i64::try_from(wait.as_millis()).unwrap();
+            assert_eq!(at(arrivals, admitted), None, "{arrivals:?}");
+            assert_eq!(at(arrivals, admitted - 1), Some(Duration::from_millis(1)), "{arrivals:?}");
+        }
+        assert_eq!(at(&[(5, 1), (7, 1)], 60), None);
+        assert_eq!(at(&[], 60), None);
+    }
 }

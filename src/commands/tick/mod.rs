@@ -140,8 +140,8 @@ impl<'a> Round<'a> {
         if !self.light {
             self.step("prune", prune::files);
             self.step("expire", expire::rows);
-            self.step("history", history::trim);
             self.step("sweep", sweep::all);
+            self.step("history", history::trim); // last: what others have left takes more room than what it tells
             self.step("rehome", rehome::jobs);
         }
         schedule::due(self);

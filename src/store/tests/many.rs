@@ -26,7 +26,7 @@ const FILL: &str = "
 fn full() -> Base {
     let mut base = Base::new();
     base.store.conn.execute(FILL, (ROWS, NOON)).unwrap();
-    base.tx(|tx| tx.recount_all());
+    base.store.immediate(|tx| Ok(tx.recount_all()?)).unwrap();
     base
 }
 
