@@ -32,14 +32,14 @@ impl Round<'_> {
             let done = self.store.immediate(|tx| {
                 let begun = Instant::now();
                 for (done, item) in items.iter().enumerate() {
-                    if begun.elapsed() >= LOCK {
-                        return Ok(done);
-                    }
                     act(tx, item)?;
+                    if begun.elapsed() >= LOCK {
+                        return Ok(done + 1);
+                    }
                 }
                 Ok(items.len())
             })?;
-            items = &items[done.max(1)..];
+            items = &items[done..];
             sleep(if items.is_empty() { Duration::ZERO } else { REST });
         }
         Ok(())
