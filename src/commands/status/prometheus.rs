@@ -85,6 +85,10 @@ fn queues(report: &Report, paper: &mut Paper) {
     for queue in &report.queues {
         sample(paper, "pressroom_queue_places", &[("queue", &queue.name)], number(queue.max_queued));
     }
+    head(paper, "pressroom_queue_delayed", "gauge", "Queued jobs whose time has not come, counted apart.");
+    for queue in &report.queues {
+        sample(paper, "pressroom_queue_delayed", &[("queue", &queue.name)], number(queue.state.delayed));
+    }
 }
 
 fn jobs(report: &Report, paper: &mut Paper) {

@@ -90,7 +90,7 @@ fn row(report: &Report, queue: &Queue) -> Value {
         name => shown::line(&queue.name),
         value => &*queue.name,
         mode => queue.state.mode.name(),
-        queued => format!("{} of {}", queue.state.queued, queue.max_queued),
+        queued => format!("{} of {}", queue.state.due(), queue.max_queued),
         started => format!("{} of {}", queue.running, queue.max_running),
         timed_out => report.failed_in(&queue.name, Status::FailedTimeout),
         failed => report.failed_in(&queue.name, Status::FailedUnknown),
