@@ -272,10 +272,10 @@ fn logs(site: &Site, count: u32, result: &str, offset: u32) {
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
          INSERT INTO attempt (id, job, filename, exporter, params, queue, number, submitted, started, counts_from, limits,
                               ended, result, duration, log_size, row_size)
-         SELECT printf('%026d', i + {offset}), 1, 'epub/x.epub', 'epub', '{{}}', 'default', 2, 1, 1, 1, '{{}}',
+         SELECT printf('%026d', i + {offset}), 1, 'epub/x.epub', 'epub', '{{}}', 'default', 2, 1, 1, 1, json(?1),
                 strftime('%s', 'now') * 1000 - 60000 + i, '{result}', 1, 65536, 600 FROM n"
     );
-    database(site).execute(&sql, []).unwrap();
+    database(site).execute(&sql, [crate::site::LIMITS]).unwrap();
     for number in 1..=count {
         fs::write(site.path(&format!("disk/s/log/{:026}.log", number + offset)), vec![b'x'; 65536]).unwrap();
     }

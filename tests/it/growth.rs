@@ -18,11 +18,11 @@ fn flood(site: &Site, count: u32, ok: bool, offset: u32) {
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
          INSERT INTO attempt (id, job, filename, exporter, params, queue, number, submitted, started, counts_from, limits,
                               ended, result, duration, log, log_size, row_size)
-         SELECT printf('%026d', i + {offset}), 1, 'epub/x.epub', 'epub', '{{}}', 'default', 1, 1, 1, 1, '{{}}',
+         SELECT printf('%026d', i + {offset}), 1, 'epub/x.epub', 'epub', '{{}}', 'default', 1, 1, 1, 1, json(?1),
                 strftime('%s', 'now') * 1000 - 60000 + i, '{result}', 1, 1, 4096, 600 FROM n"
     );
     let database = site.database();
-    database.execute(&sql, []).unwrap();
+    database.execute(&sql, [crate::site::LIMITS]).unwrap();
     database.execute("UPDATE meta SET history_size = (SELECT sum(log_size + row_size) FROM attempt)", []).unwrap();
     for number in 1..=count {
         fs::write(site.path(&format!("s/log/{:026}.log", number + offset)), "x").unwrap();

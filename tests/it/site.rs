@@ -19,6 +19,10 @@ use tempfile::TempDir;
 /// Longer than anything takes on a busy machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// Limits as a row has them, for tests that write rows of past attempts.
+pub const LIMITS: &str = r#"{"timeout":300.0,"kill_after":5.0,"memory_limit":null,"cpu_time_limit":null,"file_size":null,
+    "work_size":null,"open_files":null,"data":null,"address_space":null,"processes":null}"#;
+
 const HEAD: &str = r#"
 state_dir = "s"
 [cache]
