@@ -129,10 +129,14 @@ fn temp_name(attempt: &AttemptId) -> OsString {
 
 impl Cache {
     /// Whether the file of this name is the one that lies at `out`: reap's question about an attempt that died.
-    pub fn published(&self, out: &Path, filename: &str) -> bool {
-        let look = |path: &Path| fs::symlink_metadata(path).ok().filter(Metadata::is_file);
-        let (made, cached) = (look(out), look(&self.path(filename)));
-        made.zip(cached).is_some_and(|(made, cached)| made.ino() == cached.ino() && made.dev() == cached.dev())
+    /// What cannot be looked at is an error: it may well be there.
+    pub fn published(&self, out: &Path, filename: &str) -> io::Result<bool> {
+        let look = |path: &Path| match fs::symlink_metadata(path) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            looked => looked.map(|meta| Some(meta).filter(Metadata::is_file)),
+        };
+        let (made, cached) = (look(out)?, look(&self.path(filename))?);
+        Ok(made.zip(cached).is_some_and(|(made, cached)| made.ino() == cached.ino() && made.dev() == cached.dev()))
     }
 
     /// Removes the name that `attempt` may have left beside the final one. Its absence is success.

@@ -11,13 +11,14 @@ use crate::model::{limits::Limits, status::Outcome};
 const SPOKEN: [i32; 2] = [65, 75];
 
 /// `Outcome::Ok` means that the exporter claims success; whether its file is acceptable is for the cache to say.
-/// An attempt that was taken from us is `Lost`.
+/// An attempt that was taken from us is `Lost`, and one of which nobody knows how it ended.
 pub fn classify(ending: &Ending, limits: &Limits) -> Outcome {
     match (ending.asked, ending.exit_code) {
         (Some(reason), _) => asked(reason),
         (None, Some(0)) if ending.output_at_limit => Outcome::FileSize,
         (None, Some(0)) => Outcome::Ok,
         (None, Some(code)) if SPOKEN.contains(&code) => Outcome::Exit,
+        (None, None) if ending.signal.is_none() => Outcome::Lost,
         (None, _) => failed(ending, limits),
     }
 }
@@ -137,6 +138,11 @@ mod tests {
     fn the_codes_of_the_contract_are_not_guessed_away() {
         is(&Ending { peak_memory: 999, ..exit(75) }, Outcome::Exit);
         is(&Ending { file_at_limit: true, ..exit(65) }, Outcome::Exit);
+    }
+
+    #[test]
+    fn an_end_that_nobody_knows_is_lost() {
+        is(&Ending { peak_memory: 999, ..Ending::default() }, Outcome::Lost);
     }
 
     #[test]

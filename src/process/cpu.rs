@@ -1,6 +1,7 @@
 //! CPU time of a whole tree. There are two ways to count, and both can only miss something: what the living show, with
 //! the children that they have waited for, and what was reaped; or what each process that was ever seen showed last.
-//! The larger is the better.
+//! The larger is the better. A child whose parent does not wait for it (because it ignores SIGCHLD) shows up in neither
+//! but as it was last seen; where there are such, looks have to be frequent.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,12 +11,22 @@ use super::{
     tree::Process,
 };
 
+/// What a process showed, and whose child it was. Ticks.
+#[derive(Clone, Copy)]
+struct Seen {
+    parent: i32,
+    own: u64,
+    waited: u64,
+}
+
 /// The count so far.
 pub(super) struct CpuMeter {
     ticks_per_second: u64,
     /// Of children of ours that were reaped, with their own.
     reaped: Duration,
-    last_seen: BTreeMap<Process, u64>,
+    last_seen: BTreeMap<Process, Seen>,
+    /// Children have ended whose parent did not wait for them.
+    unwaited: bool,
     /// Ticks of processes that have vanished.
     vanished: u64,
     total: Duration,
@@ -27,6 +38,7 @@ impl CpuMeter {
             ticks_per_second: sys::units().0,
             reaped: Duration::ZERO,
             last_seen: BTreeMap::new(),
+            unwaited: false,
             vanished: 0,
             total: Duration::ZERO,
         }
@@ -34,6 +46,11 @@ impl CpuMeter {
 
     pub(super) const fn total(&self) -> Duration {
         self.total
+    }
+
+    /// Whether there are children that only looks can count.
+    pub(super) const fn is_blind(&self) -> bool {
+        self.unwaited
     }
 
     /// Children that were reaped since the last look.
@@ -59,11 +76,22 @@ impl CpuMeter {
     }
 
     fn ever_seen(&mut self, members: &[Stat]) -> u64 {
-        let seen: BTreeMap<_, _> = members.iter().map(|stat| (stat.process, stat.own)).collect();
-        let before = std::mem::replace(&mut self.last_seen, seen);
+        let seen = |stat: &Stat| Seen { parent: stat.parent, own: stat.own, waited: stat.waited };
+        let now: BTreeMap<_, _> = members.iter().map(|stat| (stat.process, seen(stat))).collect();
+        let before = std::mem::replace(&mut self.last_seen, now);
         let gone = before.iter().filter(|(process, _)| !self.last_seen.contains_key(process));
-        self.vanished += gone.map(|(_, ticks)| ticks).sum::<u64>();
-        self.vanished + self.last_seen.values().sum::<u64>()
+        for (_, child) in gone {
+            self.vanished += child.own;
+            self.unwaited |= child.own > 0 && self.was_unwaited(*child, &before);
+        }
+        self.vanished + self.last_seen.values().map(|seen| seen.own).sum::<u64>()
+    }
+
+    /// Whether the parent of a child that has vanished is still there and has not been told what the child used.
+    fn was_unwaited(&self, child: Seen, before: &BTreeMap<Process, Seen>) -> bool {
+        let parent = before.iter().find(|(process, _)| process.pid == child.parent);
+        let waited = parent.and_then(|(process, then)| Some((then.waited, self.last_seen.get(process)?.waited)));
+        waited.is_some_and(|(then, now)| now < then + child.own)
     }
 
     fn time(&self, ticks: u64) -> Duration {
@@ -97,6 +125,22 @@ mod tests {
         let mut meter = meter();
         meter.look(&[stat(10, 100, 900)], None, Vec::new);
         assert_eq!(meter.total(), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_parent_that_does_not_wait_is_noticed() {
+        let child = |of: i32| Stat { parent: of, ..stat(11, 50, 0) };
+        for (waited, blind) in [(0, true), (49, true), (50, false)] {
+            let mut meter = meter();
+            meter.look(&[stat(10, 100, 0), child(10)], None, Vec::new);
+            assert!(!meter.is_blind());
+            meter.look(&[stat(10, 100, waited)], None, Vec::new);
+            assert_eq!(meter.is_blind(), blind, "{waited}");
+        }
+        let mut orphaned = meter();
+        orphaned.look(&[stat(10, 100, 0), child(10)], None, Vec::new);
+        orphaned.look(&[], None, Vec::new);
+        assert!(!orphaned.is_blind(), "they were reaped together");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub enum Reason {
 /// The facts of one ended attempt. The tree is gone when this exists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ending {
+    /// Of the leader. Without it and without a signal nobody knows how it ended.
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
     /// If set, exit code and file mean nothing.

@@ -1,4 +1,4 @@
-//! What wakes the supervisor: the leader's end, output, a request to stop, time.
+//! What wakes the supervisor: the end of a process, output, a request to stop, time.
 
 use std::{
     io,
@@ -16,25 +16,27 @@ use nix::{
     },
 };
 
-use super::{spawn::Leader, stage::stop_signals};
+use super::stage::stop_signals;
 
 /// A set of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ready(u8);
 
 impl Ready {
-    pub(super) const LEADER: Self = Self(1);
+    /// A process that is waited for has ended.
+    pub(super) const ENDED: Self = Self(1);
     pub(super) const OUTPUT: Self = Self(2);
     pub(super) const STOP: Self = Self(4);
     const TIME: Self = Self(8);
-    const ALL: [Self; 4] = [Self::LEADER, Self::OUTPUT, Self::STOP, Self::TIME];
+    const ALL: [Self; 3] = [Self::OUTPUT, Self::STOP, Self::TIME];
 
     pub(super) const fn contains(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// The descriptors beside those of the leader.
+/// The descriptors beside those of processes.
+#[derive(Debug)]
 pub(super) struct Events {
     /// Counts suspend.
     timer: TimerFd,
@@ -57,31 +59,37 @@ impl Events {
         self.output_open = false;
     }
 
-    /// Waits for an event, at most until `wake_at` (time since boot).
-    pub(super) fn wait(&mut self, leader: &Leader, wake_at: Duration) -> io::Result<Ready> {
+    /// Waits for an event, at most until `wake_at` (time since boot): output, or the end of one of `pidfds`.
+    pub(super) fn wait(
+        &mut self,
+        pidfds: &[BorrowedFd<'_>],
+        output: BorrowedFd<'_>,
+        wake_at: Duration,
+    ) -> io::Result<Ready> {
         // Zero would disarm it.
         let at = TimeSpec::from_duration(wake_at.max(Duration::from_nanos(1)));
         self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
-        let all = [leader.pidfd.as_fd(), leader.output.as_fd(), self.stop.as_fd(), self.timer.as_fd()];
-        let ready = self.poll(all)?;
+        let ready = self.poll(pidfds, output)?;
         if ready.contains(Ready::STOP) {
             self.stop.read_signal()?;
         }
         Ok(ready)
     }
 
-    fn poll(&self, fds: [BorrowedFd<'_>; 4]) -> io::Result<Ready> {
-        let mut polled = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        if !self.output_open {
-            // An end of file would be reported for ever.
-            polled[1] = PollFd::new(fds[0], PollFlags::empty());
-        }
+    fn poll(&self, pidfds: &[BorrowedFd<'_>], output: BorrowedFd<'_>) -> io::Result<Ready> {
+        // An end of file would be reported for ever.
+        let output = if self.output_open { output } else { self.timer.as_fd() };
+        let own = [output, self.stop.as_fd(), self.timer.as_fd()];
+        let all = own.iter().chain(pidfds);
+        let mut polled: Vec<PollFd> = all.map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
         match poll(&mut polled, PollTimeout::NONE) {
             Ok(_) => {}
             Err(Errno::EINTR) => return Ok(Ready::default()),
             Err(error) => return Err(error.into()),
         }
-        let happened = polled.iter().zip(Ready::ALL).filter(|(fd, _)| fd.any() == Some(true));
-        Ok(happened.fold(Ready::default(), |all, (_, one)| Ready(all.0 | one.0)))
+        let meanings = Ready::ALL.into_iter().chain(std::iter::repeat(Ready::ENDED));
+        let happened = polled.iter().zip(meanings).filter(|(fd, _)| fd.any() == Some(true));
+        let ready = happened.fold(Ready::default(), |all, (_, one)| Ready(all.0 | one.0));
+        Ok(if self.output_open { ready } else { Ready(ready.0 & !Ready::OUTPUT.0) })
     }
 }

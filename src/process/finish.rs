@@ -1,42 +1,81 @@
-//! The end of an attempt: last words, the leader's reaping, and the rest of the tree.
+//! The end of an attempt: the rest of the tree, the leader's reaping, last words.
 //!
 //! The leader's number is its group's and session's, and the kernel gives it to nobody else while either has a member.
 
-use std::time::Duration;
+use std::os::fd::AsFd;
 
 use super::{
     ending::Ending,
-    phase::Phase,
+    events::Ready,
+    handle::Handle,
     proc::Stat,
     progress::read_message,
     supervise::Supervisor,
-    sweep,
+    sweep::{self, PATIENCE, PAUSE},
     sys::{self, Reaped},
-    tree::Swept,
     watch::SOONEST,
     work,
 };
 use crate::model::clock::since_boot;
 
-/// Bytes that are still read when the leader has ended; a descendant may write for ever.
+/// Bytes that are still read when the tree is gone; somebody outside of it may have been given the pipe.
 const LAST_WORDS: usize = 1 << 20;
 
 impl Supervisor<'_> {
-    /// After the leader's end, or if it cannot be waited for.
-    pub(super) fn finish(mut self) -> Ending {
-        let duration = since_boot().saturating_sub(self.leader.started);
-        self.last_words();
-        let mut leader = self.reap_leader();
-        if leader.is_none() || !self.is_gone(duration) {
-            self.watch.look(&mut self.tree);
-            self.end_the_rest();
-            leader = leader.or_else(|| self.reap_leader());
+    /// After the leader's end, or if it cannot be waited for: until nobody is left. Whoever cannot be killed, or
+    /// cannot be looked for, keeps us here.
+    pub(super) fn leave(&mut self) {
+        let now = since_boot();
+        let kill_after = self.order.limits.kill_after;
+        self.duration = now.saturating_sub(self.leader.started);
+        self.phase = self.phase.leader_ended(now, kill_after);
+        let gives_up = now + kill_after + PATIENCE;
+        self.reap_leader();
+        if self.ended.is_some() && self.is_gone() {
+            return;
         }
+        let mut unseen = 0;
+        while unseen < 2 {
+            let alive = sweep::living(&mut self.tree);
+            self.watch.reaped(&self.tree.take_reaped());
+            self.reap_leader();
+            // A leader that somebody traces can be waited for when that lets it go.
+            let known = self.ended.is_some() || since_boot() >= gives_up;
+            if alive.is_empty() && known && self.tree.unread().is_none() {
+                unseen += 1;
+                continue;
+            }
+            unseen = 0;
+            self.look();
+            let step = self.decide();
+            let handles = self.act(step, &alive);
+            self.pause(&handles);
+        }
+        self.watch.reaped(&self.tree.take_reaped());
+    }
+
+    /// Until one of them has ended, or it is time for the next look. The output is read all the while.
+    fn pause(&mut self, handles: &[Handle]) {
+        let until = since_boot() + PAUSE;
+        let pidfds: Vec<_> = handles.iter().filter_map(Handle::pidfd).collect();
+        while since_boot() < until {
+            let waited = self.leader.events.wait(&pidfds, self.leader.output.as_fd(), until);
+            let Ok(ready) = waited else { return std::thread::sleep(until.saturating_sub(since_boot())) };
+            self.hear(ready);
+            if ready.contains(Ready::ENDED) || ready.contains(Ready::STOP) {
+                return;
+            }
+        }
+    }
+
+    /// The tree is gone.
+    pub(super) fn finish(mut self) -> Ending {
+        self.last_words();
         let found = work::count(&self.order.work, self.order.limits.file_size);
         let output = self.order.output.as_deref().and_then(work::length);
         Ending {
             asked: self.phase.reason(),
-            duration,
+            duration: self.duration,
             peak_memory: self.watch.memory.peak(),
             cpu_used: self.watch.cpu.total(),
             peak_processes: self.watch.peak_processes.max(1), // a short one may have ended unseen
@@ -46,7 +85,7 @@ impl Supervisor<'_> {
             message: read_message(&self.order.message),
             file_at_limit: found.exact,
             output_at_limit: output.is_some() && output == self.order.limits.file_size,
-            ..status(leader)
+            ..status(self.ended)
         }
     }
 
@@ -58,37 +97,25 @@ impl Supervisor<'_> {
                 length => left = left.saturating_sub(length),
             }
         }
-        self.log.flush();
+        self.log.close();
     }
 
     /// Whether nobody is left, told without looking at every process twice: no child of ours, and no cookie among those
     /// who came after the leader. Before the first look only these are not known as strangers.
-    fn is_gone(&mut self, duration: Duration) -> bool {
+    fn is_gone(&mut self) -> bool {
         if sys::has_children() {
             return false;
         }
-        let seen = if duration < SOONEST { self.tree.look_for_cookies() } else { self.tree.look_everywhere() };
-        seen.iter().all(Stat::is_dead)
+        let early = self.duration < SOONEST;
+        let seen = if early { self.tree.look_for_cookies() } else { self.tree.look_everywhere() };
+        seen.iter().all(Stat::is_dead) && self.tree.unread().is_none()
     }
 
-    /// Whoever cannot be killed keeps us here.
-    fn end_the_rest(&mut self) {
-        let mut grace = match self.phase {
-            Phase::Running { .. } => self.order.limits.kill_after,
-            Phase::Asked { until, .. } => until.saturating_sub(since_boot()),
-            Phase::Killed { .. } => Duration::ZERO,
-        };
-        while let Swept::Stuck(stuck) = sweep::end(&mut self.tree, grace) {
-            grace = Duration::ZERO;
-            self.oversee(stuck);
+    fn reap_leader(&mut self) {
+        if self.ended.is_none() {
+            self.ended = sys::reap(self.leader.process.pid);
+            self.watch.reaped(self.ended.as_slice());
         }
-        self.watch.reaped(&self.tree.take_reaped());
-    }
-
-    fn reap_leader(&mut self) -> Option<Reaped> {
-        let reaped = sys::reap(self.leader.process.pid);
-        self.watch.reaped(reaped.as_slice());
-        reaped
     }
 }
 

@@ -3,7 +3,11 @@
 //! Descent is enough while the run lives, since it is the subreaper: whoever loses its parent becomes its child. Group,
 //! session and cookie find what a dead run has left, and each process that was recognised once stays recognised.
 
-use std::collections::{BTreeSet, HashSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashSet},
+    io,
+};
 
 use super::{
     proc::{self, Stat},
@@ -22,16 +26,39 @@ pub(super) struct Tree {
     pub asked: BTreeSet<Process>,
     /// Orphans of the tree that ended and were reaped, since the last [`Tree::take_reaped`].
     reaped: Vec<Reaped>,
+    /// What the last look could not read.
+    unread: RefCell<Option<io::Error>>,
 }
 
 impl Tree {
-    pub(super) fn new(ids: TreeIds) -> Self {
-        Self::among(HashSet::new(), ids)
+    pub(super) fn new(ids: TreeIds, me: Process) -> Self {
+        Self::among(HashSet::new(), ids, me)
     }
 
     /// A tree of which nobody was there yet when the numbers of `strangers` were read.
-    pub(super) fn among(strangers: HashSet<i32>, ids: TreeIds) -> Self {
-        Self { ids, me: Process::this(), known: BTreeSet::new(), strangers, asked: BTreeSet::new(), reaped: Vec::new() }
+    pub(super) fn among(strangers: HashSet<i32>, ids: TreeIds, me: Process) -> Self {
+        Self {
+            ids,
+            me,
+            known: BTreeSet::new(),
+            strangers,
+            asked: BTreeSet::new(),
+            reaped: Vec::new(),
+            unread: RefCell::new(None),
+        }
+    }
+
+    /// What the last look could not read: somebody may be there whom it has not found.
+    pub(super) fn unread(&self) -> Option<io::Error> {
+        self.unread.borrow_mut().take()
+    }
+
+    /// A value that was read, or nothing, which is remembered.
+    fn read_or_note<T>(&self, read: io::Result<Option<T>>) -> Option<T> {
+        read.unwrap_or_else(|error| {
+            *self.unread.borrow_mut() = Some(error);
+            None
+        })
     }
 
     /// Whether this process is the run of the tree, and thus the parent of its orphans.
@@ -44,7 +71,10 @@ impl Tree {
     pub(super) fn look(&mut self) -> Vec<Stat> {
         let all = self.read();
         let (members, others) = self.divide(all);
-        self.strangers.extend(others.iter().map(|stat| stat.process.pid));
+        // A child of somebody who could not be read would be a stranger for long.
+        if self.unread.borrow().is_none() {
+            self.strangers.extend(others.iter().map(|stat| stat.process.pid));
+        }
         self.keep(members)
     }
 
@@ -74,7 +104,10 @@ impl Tree {
 
     fn read(&self) -> Vec<Stat> {
         let strange = |pid: &i32| *pid <= 1 || *pid == self.me.pid || self.strangers.contains(pid);
-        proc::pids().filter(|pid| !strange(pid)).filter_map(proc::stat).collect()
+        self.unread.replace(None);
+        let pids = self.read_or_note(proc::pids().map(Some)).unwrap_or_default();
+        let wanted = pids.into_iter().filter(|pid| !strange(pid));
+        wanted.filter_map(|pid| self.read_or_note(proc::stat(pid))).collect()
     }
 
     /// Members first, then the others.
@@ -108,20 +141,24 @@ impl Tree {
         let Some(leader) = self.ids.leader else { return false };
         (stat.session == leader.pid || stat.group == leader.pid)
             && stat.process.start >= leader.start
-            && proc::cookie(stat.process.pid).is_none_or(|cookie| cookie == self.ids.attempt)
+            && self.read_or_note(proc::cookie(stat.process.pid)).is_none_or(|cookie| cookie == self.ids.attempt)
     }
 
     fn has_cookie(&self, stat: &Stat) -> bool {
         const KTHREADD: i32 = 2;
         // Nobody knew the cookie before the leader was started.
         let late = self.ids.leader.is_none_or(|leader| stat.process.start >= leader.start);
-        late && stat.parent != KTHREADD && proc::cookie(stat.process.pid).as_deref() == Some(&*self.ids.attempt)
+        let cookie = || self.read_or_note(proc::cookie(stat.process.pid));
+        late && stat.parent != KTHREADD && cookie().as_deref() == Some(&*self.ids.attempt)
     }
 
     /// Remembers the members, and reaps those that have become our children and ended.
     fn keep(&mut self, mut members: Vec<Stat>) -> Vec<Stat> {
         members.retain(|stat| !self.reap_orphan(stat));
-        self.known = members.iter().map(|stat| stat.process).collect();
+        if self.unread.borrow().is_none() {
+            self.known.clear();
+        }
+        self.known.extend(members.iter().map(|stat| stat.process));
         members
     }
 

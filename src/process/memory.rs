@@ -1,23 +1,19 @@
 //! Resident memory of a whole tree: the sum is cheap but counts shared pages again for each process, the proportional
-//! sum is right but dear. It is asked for only where the answer could matter.
+//! sum is right but dear. It is asked for only where the answer could matter, and then at every look: what was shared
+//! a moment ago is somebody's own when the others have ended or written to it, and no plain sum shows that.
 
 use std::time::Duration;
-
-/// How long a proportional sum is believed if nothing has grown.
-const BELIEVED: Duration = Duration::from_secs(5);
 
 /// The limit, and what was counted so far. Bytes.
 pub(super) struct MemoryMeter {
     limit: Option<u64>,
-    /// The last proportional sum, the plain sum at that time, and when that was.
-    last: Option<(u64, u64, Duration)>,
     now: u64,
     peak: u64,
 }
 
 impl MemoryMeter {
     pub(super) const fn new(limit: Option<u64>) -> Self {
-        Self { limit, last: None, now: 0, peak: 0 }
+        Self { limit, now: 0, peak: 0 }
     }
 
     pub(super) const fn now(&self) -> u64 {
@@ -40,24 +36,12 @@ impl MemoryMeter {
     }
 
     /// One look: the plain sum, and how to find the proportional one.
-    pub(super) fn look(&mut self, rss: u64, at: Duration, pss: impl FnOnce() -> u64) {
+    pub(super) fn look(&mut self, rss: u64, pss: impl FnOnce() -> u64) {
         self.now = match self.limit {
-            Some(limit) if rss > limit => self.proportional(limit, rss, at, pss),
+            Some(limit) if rss > limit => pss().min(rss),
             _ => rss,
         };
         self.peak = self.peak.max(self.now);
-    }
-
-    fn proportional(&mut self, limit: u64, rss: u64, at: Duration, pss: impl FnOnce() -> u64) -> u64 {
-        if let Some((was_pss, was_rss, when)) = self.last {
-            let at_most = was_pss + rss.saturating_sub(was_rss);
-            if at_most <= limit && at < when + BELIEVED {
-                return at_most.min(rss);
-            }
-        }
-        let pss = pss().min(rss);
-        self.last = Some((pss, rss, at));
-        pss
     }
 }
 
@@ -68,29 +52,25 @@ mod tests {
     #[test]
     fn the_dear_sum_is_asked_for_only_above_the_limit() {
         let mut meter = MemoryMeter::new(Some(100));
-        meter.look(100, Duration::ZERO, || panic!("not needed"));
-        meter.look(250, Duration::ZERO, || 60);
+        meter.look(100, || panic!("not needed"));
+        meter.look(250, || 60);
         assert_eq!((meter.now(), meter.peak()), (60, 100));
     }
 
     #[test]
-    fn it_is_asked_for_again_when_the_plain_sum_has_grown_enough_or_time_has_passed() {
+    fn it_is_asked_for_at_every_look() {
         let mut meter = MemoryMeter::new(Some(100));
-        meter.look(250, Duration::ZERO, || 60);
-        meter.look(280, Duration::from_secs(1), || panic!("cannot be above 90"));
-        assert_eq!(meter.now(), 90);
-        meter.look(300, Duration::from_secs(2), || 110);
-        assert_eq!(meter.now(), 110);
-        let mut meter = MemoryMeter::new(Some(100));
-        meter.look(250, Duration::ZERO, || 60);
-        meter.look(250, Duration::from_secs(6), || 120);
-        assert_eq!(meter.now(), 120);
+        for pss in [60, 110, 90] {
+            meter.look(250, || pss);
+            assert_eq!(meter.now(), pss);
+        }
+        assert_eq!(meter.peak(), 110);
     }
 
     #[test]
     fn the_next_look_is_before_the_limit_can_be_reached() {
         let mut meter = MemoryMeter::new(Some(5_000_000));
-        meter.look(1_000_000, Duration::ZERO, || 0);
+        meter.look(1_000_000, || 0);
         assert_eq!(meter.time_left(2_000_000), Duration::from_secs(2));
         assert!(MemoryMeter::new(None).time_left(2_000_000) > Duration::from_hours(1));
     }

@@ -14,6 +14,7 @@ mod cpu;
 mod ending;
 mod events;
 mod finish;
+mod handle;
 pub mod log;
 mod members;
 mod memory;
@@ -38,15 +39,16 @@ mod work;
 
 pub use classify::classify;
 pub use ending::{Ending, Reason};
+pub use handle::without_pidfd;
 pub use order::{Order, environment, resolve};
 pub use overseer::{Overseer, Progress, Wish};
 pub use progress::read_message;
 pub use rest::give_back;
 pub use rlimits::unsettable;
-pub use spawn::{Leader, spawn};
+pub use spawn::spawn;
 pub use stage::{become_run, become_trial, hear_children};
-pub use supervise::{abandon, supervise};
-pub use tree::{Process, start_time};
+pub use supervise::supervise;
+pub use tree::Process;
 
 #[cfg(test)]
 mod tests;

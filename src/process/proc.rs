@@ -1,9 +1,13 @@
-//! What `/proc` says of processes. Every answer may be out of date when it is read; a process that has vanished is no error.
+//! What `/proc` says of processes. Every answer may be out of date when it is read; a process that has vanished is no
+//! error, and nothing else means that it has.
 
 use std::{
     fs::{self, File},
-    io::Read,
+    io::{self, Read},
+    os::unix::fs::MetadataExt,
 };
+
+use nix::errno::Errno;
 
 use super::tree::Process;
 
@@ -33,14 +37,48 @@ impl Stat {
 }
 
 /// All process numbers, in ascending order as the kernel lists them.
-pub(super) fn pids() -> impl Iterator<Item = i32> {
-    fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+pub(super) fn pids() -> io::Result<Vec<i32>> {
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc").map_err(|error| unreadable("/proc", &error))? {
+        let name = entry.map_err(|error| unreadable("/proc", &error))?.file_name();
+        pids.extend(name.to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    Ok(pids)
 }
 
-pub(super) fn stat(pid: i32) -> Option<Stat> {
+/// `None`: there is no such process, or it is hidden from us (`hidepid`), as none of our own is.
+pub(super) fn stat(pid: i32) -> io::Result<Option<Stat>> {
+    let path = format!("/proc/{pid}/stat");
     let mut buffer = [0; 1024];
-    let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut buffer).ok()?;
-    parse(pid, &buffer[..length])
+    let read = File::open(&path).and_then(|mut file| file.read(&mut buffer));
+    let Some(length) = ours(read, &path)? else { return Ok(None) };
+    let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("{path} is not what it should be"));
+    parse(pid, &buffer[..length]).map(Some).ok_or_else(odd)
+}
+
+/// What was read of a process; `None` if it has vanished.
+fn there<T>(read: io::Result<T>, path: &str) -> io::Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if is(&error, &[Errno::ENOENT, Errno::ESRCH]) => Ok(None),
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+/// The same, and `None` if it is somebody else's.
+fn ours<T>(read: io::Result<T>, path: &str) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if is(&error, &[Errno::EACCES, Errno::EPERM]) => Ok(None),
+        read => there(read, path),
+    }
+}
+
+fn is(error: &io::Error, known: &[Errno]) -> bool {
+    error.raw_os_error().is_some_and(|number| known.contains(&Errno::from_raw(number)))
+}
+
+fn unreadable(path: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot read {path}: {error}"))
 }
 
 /// The name stands in parentheses and may hold anything, parentheses included.
@@ -65,11 +103,21 @@ fn parse(pid: i32, text: &[u8]) -> Option<Stat> {
 }
 
 /// The attempt in the process's environment. The kernel refuses strangers' environments, and kernel threads have none.
-pub(super) fn cookie(pid: i32) -> Option<String> {
+pub(super) fn cookie(pid: i32) -> io::Result<Option<String>> {
+    let path = format!("/proc/{pid}/environ");
     let mut environ = Vec::new();
-    File::open(format!("/proc/{pid}/environ")).ok()?.take(1 << 20).read_to_end(&mut environ).ok()?;
-    let value = environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(b"PRESSROOM_ATTEMPT="))?;
-    Some(String::from_utf8_lossy(value).into_owned())
+    ours(File::open(&path).and_then(|file| file.take(1 << 20).read_to_end(&mut environ)), &path)?;
+    let value = environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(b"PRESSROOM_ATTEMPT="));
+    Ok(value.map(|value| String::from_utf8_lossy(value).into_owned()))
+}
+
+/// Device, inode and bytes on the disk of the files that the process has open and that have no name any more. What it
+/// does not let us see is not counted.
+pub(super) fn unnamed(pid: i32) -> impl Iterator<Item = (u64, u64, u64)> {
+    let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let files = fds.filter_map(|entry| fs::metadata(entry.path()).ok());
+    let unnamed = files.filter(|meta| meta.is_file() && meta.nlink() == 0);
+    unnamed.map(|meta| (meta.dev(), meta.ino(), meta.blocks() * 512))
 }
 
 /// Proportional resident bytes: shared pages are counted once over all that share them. Dear to ask.
@@ -104,8 +152,8 @@ mod tests {
     #[test]
     fn we_see_ourselves() {
         let pid = i32::try_from(std::process::id()).expect("fits");
-        assert!(pids().any(|seen| seen == pid));
-        let stat = stat(pid).expect("readable");
+        assert!(pids().expect("readable").contains(&pid));
+        let stat = stat(pid).expect("readable").expect("we are there");
         assert!(!stat.is_dead() && stat.resident > 0);
         assert!(pss(pid).is_some_and(|bytes| bytes > 0));
     }

@@ -16,17 +16,22 @@ use std::{
 
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
-    sys::wait::waitpid,
+    sys::{
+        signal::{Signal, kill},
+        wait::waitpid,
+    },
     unistd::{Pid, pipe2},
 };
 
 use super::{
     child::{self, REPORT, Recipe, STEPS},
+    events::Events,
+    handle::Handle,
     order::Order,
     proc,
     rlimits::rlimits,
     sys,
-    tree::Process,
+    tree::{Process, Swept, TreeIds, end_tree},
     work,
 };
 use crate::model::clock::since_boot;
@@ -36,7 +41,10 @@ use crate::model::clock::since_boot;
 pub struct Leader {
     /// Its number is also that of its group and session.
     pub(super) process: Process,
-    pub(super) pidfd: OwnedFd,
+    pub(super) handle: Handle,
+    /// This process.
+    pub(super) run: Process,
+    pub(super) events: Events,
     /// The reading end of its stdout and stderr; does not block.
     pub(super) output: OwnedFd,
     /// Time since boot.
@@ -74,10 +82,17 @@ impl From<nix::Error> for SpawnError {
     }
 }
 
+impl Leader {
+    pub const fn process(&self) -> Process {
+        self.process
+    }
+}
+
 /// Starts the exporter in a session of its own, under its limits, with nothing inherited.
 ///
 /// `note` learns who it is before it is executed: whoever finds the run dead can find all that the exporter has left.
-/// Returns when the kernel has executed it. It dies with the calling thread, which has to be the run's main thread.
+/// Returns when the kernel has executed it. Whatever supervising needs is there before: nothing that runs may be without
+/// a supervisor. It dies with the calling thread, which has to be the run's main thread.
 ///
 /// # Errors
 /// The step that could not be done; nothing has been executed then.
@@ -87,7 +102,9 @@ pub fn spawn(order: &Order, note: impl FnOnce(Process) -> io::Result<()>) -> Res
     let (report, to_report) = pipe()?;
     let (go, to_go) = pipe()?;
     let given = work::count(&order.work, None).total;
-    let strangers = proc::pids().collect();
+    let (run, events) = (Process::this()?, Events::new()?);
+    let strangers = proc::pids()?.into_iter().collect();
+    fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let started = since_boot();
     let pid = child::fork(&Recipe {
         program: c_path(&order.program)?,
@@ -101,34 +118,39 @@ pub fn spawn(order: &Order, note: impl FnOnce(Process) -> io::Result<()>) -> Res
         go: [go.as_fd(), to_go.as_fd()],
     })?;
     drop((to_output, to_report, go));
-    let process = Process { pid, start: proc::stat(pid).map_or(0, |stat| stat.process.start) };
-    let_go(process, to_go, note)?;
-    executed(pid, report)?;
-    fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    Ok(Leader { process, pidfd: sys::pidfd_open(pid)?, output, started, given, strangers })
+    let begun = Process::of(pid).map_err(SpawnError::from).and_then(|process| {
+        let handle = Handle::of_child(process);
+        let_go(process, to_go, note)?;
+        executed(report)?;
+        Ok((process, handle))
+    });
+    let (process, handle) = begun.inspect_err(|_| undo(pid, run, order))?;
+    Ok(Leader { process, handle, run, events, output, started, given, strangers })
 }
 
 /// Lets the child execute the exporter, or end, if it cannot be noted down.
 fn let_go(child: Process, to_go: OwnedFd, note: impl FnOnce(Process) -> io::Result<()>) -> Result<(), SpawnError> {
-    let noted = note(child).map_err(|cause| SpawnError { step: "note it down in its lock file", cause });
+    note(child).map_err(|cause| SpawnError { step: "note it down in its lock file", cause })?;
     // A child that has failed already has closed the other end.
-    let told = noted.and_then(|()| match nix::unistd::write(&to_go, &[1]) {
+    match nix::unistd::write(&to_go, &[1]) {
         Ok(_) | Err(nix::Error::EPIPE) => Ok(()),
         Err(error) => Err(error.into()),
-    });
-    drop(to_go);
-    if told.is_err() {
-        waitpid(Pid::from_raw(child.pid), None)?;
     }
-    told
 }
 
-/// Waits until the child has become the exporter, or reaps it and says what it could not do.
-fn executed(pid: i32, report: OwnedFd) -> Result<(), SpawnError> {
+/// Ends and reaps a child that has not become the exporter, and whoever it may have started all the same.
+fn undo(pid: i32, run: Process, order: &Order) {
+    let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+    let _ = waitpid(Pid::from_raw(pid), None);
+    let ids = TreeIds { attempt: order.attempt.clone(), run: Some(run), leader: None };
+    while sys::has_children() && end_tree(&ids, Duration::ZERO) != Swept::Gone {}
+}
+
+/// Waits until the child has become the exporter, or says what it could not do.
+fn executed(report: OwnedFd) -> Result<(), SpawnError> {
     let mut bytes = Vec::with_capacity(REPORT);
     File::from(report).read_to_end(&mut bytes)?;
     let &[step, ref error @ ..] = bytes.as_slice() else { return Ok(()) };
-    waitpid(Pid::from_raw(pid), None)?;
     let number = error.try_into().map_or(0, i32::from_ne_bytes);
     let step = STEPS.get(usize::from(step)).copied().unwrap_or("start it");
     Err(SpawnError { step, cause: io::Error::from_raw_os_error(number) })

@@ -1,23 +1,26 @@
 //! The loop around one exporter: it waits on descriptors, and everything else decides.
 
-use std::{io, time::Duration};
+use std::{io, os::fd::AsFd, time::Duration};
 
 use nix::errno::Errno;
 
 use super::{
     ending::{Ending, Reason},
-    events::{Events, Ready},
+    events::Ready,
+    handle::Handle,
     log::Capture,
     members::Tree,
     order::Order,
     overseer::{Overseer, Progress, Wish},
     phase::{Phase, Step, Trouble},
+    proc::Stat,
     progress::read_progress,
     rest::give_back,
     spawn::Leader,
     sweep::{self, PATIENCE},
-    tree::{Process, Stuck, TreeIds},
-    watch::Watch,
+    sys::{self, Reaped},
+    tree::{Stuck, TreeIds},
+    watch::{SOONEST, Watch},
 };
 use crate::model::clock::since_boot;
 
@@ -28,30 +31,14 @@ const CHUNK: usize = 1 << 16;
 
 /// Watches the exporter until its leader has ended, ends what is left of its tree, and reaps.
 ///
-/// Returns only when the tree is gone: a process that cannot be killed keeps the caller here, and with it the slot.
-/// An error is one of starting to supervise; the tree has been ended then.
+/// Limits, wishes and the output are heeded until the last of the tree is gone. Returns only then: a process that cannot
+/// be killed keeps the caller here, and with it the slot. An error is one of waiting; the tree has been ended then.
 pub fn supervise(leader: Leader, order: &Order, overseer: &mut dyn Overseer) -> io::Result<Ending> {
     let mut supervisor = Supervisor::new(leader, order, overseer);
     let watched = supervisor.watch();
+    supervisor.leave();
     let ending = supervisor.finish();
     watched.map(|()| ending)
-}
-
-/// Kills the exporter and all of its tree; nothing of it counts.
-pub fn abandon(leader: Leader, order: &Order) {
-    let mut nobody = Nobody;
-    let mut supervisor = Supervisor::new(leader, order, &mut nobody);
-    supervisor.phase = Phase::Killed { reason: Reason::Taken, since: since_boot() };
-    supervisor.finish();
-}
-
-/// Oversees what is abandoned.
-struct Nobody;
-
-impl Overseer for Nobody {
-    fn look(&mut self, _progress: &Progress) -> Wish {
-        Wish::Taken
-    }
 }
 
 pub(super) struct Supervisor<'a> {
@@ -62,6 +49,10 @@ pub(super) struct Supervisor<'a> {
     pub(super) watch: Watch,
     pub(super) log: Capture,
     pub(super) phase: Phase,
+    /// From the start to the leader's end.
+    pub(super) duration: Duration,
+    /// How the leader has ended, once it could be waited for.
+    pub(super) ended: Option<Reaped>,
     wish: Option<Reason>,
     next_oversight: Duration,
     buffer: Vec<u8>,
@@ -70,14 +61,16 @@ pub(super) struct Supervisor<'a> {
 impl<'a> Supervisor<'a> {
     fn new(mut leader: Leader, order: &'a Order, overseer: &'a mut dyn Overseer) -> Self {
         let strangers = std::mem::take(&mut leader.strangers);
-        let ids = TreeIds { attempt: order.attempt.clone(), run: Some(Process::this()), leader: Some(leader.process) };
+        let ids = TreeIds { attempt: order.attempt.clone(), run: Some(leader.run), leader: Some(leader.process) };
         Self {
-            tree: Tree::among(strangers, ids),
+            tree: Tree::among(strangers, ids, leader.run),
             phase: Phase::Running { until: leader.started.saturating_add(order.limits.timeout) },
             watch: Watch::new(order.limits.clone(), order.work.clone(), &leader),
             log: Capture::create(&order.log, order.log_max),
+            duration: Duration::ZERO,
+            ended: None,
             wish: None,
-            next_oversight: since_boot() + OVERSIGHT,
+            next_oversight: since_boot(), // whether the attempt is still ours is to be known soon
             buffer: vec![0; CHUNK],
             leader,
             order,
@@ -87,21 +80,38 @@ impl<'a> Supervisor<'a> {
 
     /// Until the leader has ended. Its pidfd tells without reaping it, so its number stays taken.
     fn watch(&mut self) -> io::Result<()> {
-        let mut events = Events::new()?;
         loop {
-            let ready = events.wait(&self.leader, self.wake_at())?;
-            if ready.contains(Ready::LEADER) {
+            let (ready, ended) = self.wait_for_leader()?;
+            if ended {
                 return Ok(());
             }
-            if ready.contains(Ready::OUTPUT) && self.read_output() == 0 {
-                events.forget_output();
-            }
-            if ready.contains(Ready::STOP) {
-                self.wish = self.wish.or(Some(Reason::Shutdown));
-            }
+            self.hear(ready);
             if self.wake_at() <= since_boot() || ready.contains(Ready::STOP) {
                 self.look();
+                self.step();
             }
+        }
+    }
+
+    /// Without a pidfd the kernel has to be asked now and then.
+    fn wait_for_leader(&mut self) -> io::Result<(Ready, bool)> {
+        let wake_at = self.wake_at();
+        let Leader { events, output, handle, process, .. } = &mut self.leader;
+        let Some(pidfd) = handle.pidfd() else {
+            let ready = events.wait(&[], output.as_fd(), wake_at.min(since_boot() + SOONEST))?;
+            return Ok((ready, sys::has_ended(process.pid)));
+        };
+        let ready = events.wait(&[pidfd], output.as_fd(), wake_at)?;
+        Ok((ready, ready.contains(Ready::ENDED)))
+    }
+
+    /// Takes what has come.
+    pub(super) fn hear(&mut self, ready: Ready) {
+        if ready.contains(Ready::OUTPUT) && self.read_output() == 0 {
+            self.leader.events.forget_output();
+        }
+        if ready.contains(Ready::STOP) {
+            self.wish = self.wish.or(Some(Reason::Shutdown));
         }
     }
 
@@ -110,31 +120,40 @@ impl<'a> Supervisor<'a> {
         self.phase.until().map_or(looks, |until| looks.min(until))
     }
 
-    fn look(&mut self) {
+    /// Looks at whatever is due.
+    pub(super) fn look(&mut self) {
         self.watch.look(&mut self.tree);
-        self.log.flush();
         if self.next_oversight <= since_boot() {
             let stuck = self.stuck();
             self.oversee(stuck);
+            if self.leader.started + OVERSIGHT <= since_boot() {
+                give_back(); // an export may take minutes, and the next look comes in a second
+            }
         }
-        self.step();
-        give_back(); // an export may take minutes, and the next look comes in a second
     }
 
     fn step(&mut self) {
+        let step = self.decide();
+        if step != Step::Nothing {
+            let alive = sweep::living(&mut self.tree);
+            self.act(step, &alive);
+        }
+    }
+
+    pub(super) fn decide(&mut self) -> Step {
         let wished = self.wish.map(|reason| Trouble { reason, urgent: false });
-        let trouble = self.watch.trouble().or(wished);
+        let taken = wished.filter(|wished| wished.reason == Reason::Taken);
+        let trouble = taken.or_else(|| self.watch.trouble()).or(wished);
         let (phase, step) = self.phase.next(since_boot(), trouble, self.order.limits.kill_after);
         self.phase = phase;
+        step
+    }
+
+    pub(super) fn act(&mut self, step: Step, alive: &[Stat]) -> Vec<Handle> {
         match step {
-            Step::Nothing => {}
-            Step::Ask => {
-                let alive = sweep::living(&mut self.tree);
-                sweep::ask(&mut self.tree, &alive);
-            }
-            Step::Kill => {
-                sweep::kill(&sweep::living(&mut self.tree));
-            }
+            Step::Nothing => Vec::new(),
+            Step::Ask => sweep::ask(&mut self.tree, alive),
+            Step::Kill => sweep::kill(alive),
         }
     }
 
@@ -146,7 +165,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    pub(super) fn oversee(&mut self, stuck: Vec<Stuck>) {
+    fn oversee(&mut self, stuck: Vec<Stuck>) {
         self.next_oversight = since_boot() + OVERSIGHT;
         let (percent, text) = read_progress(&self.order.progress).unzip();
         let progress = Progress {

@@ -1,13 +1,9 @@
 //! Ending a tree: ask, wait, kill, look again.
 //!
-//! A signal goes through a pidfd that was opened before the process was recognised once more, so it reaches nobody
+//! A signal goes through a handle that was opened before the process was recognised once more, so it reaches nobody
 //! else. Killing stops everybody first: what forks while it is being killed would never be caught up with.
 
-use std::{
-    io,
-    os::fd::{AsFd, OwnedFd},
-    time::Duration,
-};
+use std::{io, time::Duration};
 
 use nix::{
     errno::Errno,
@@ -16,9 +12,9 @@ use nix::{
 };
 
 use super::{
+    handle::Handle,
     members::Tree,
     proc::{self, Stat},
-    sys,
     tree::{Process, Stuck, Swept},
 };
 use crate::model::clock::since_boot;
@@ -26,28 +22,42 @@ use crate::model::clock::since_boot;
 /// How long a killed process may take to go before it is called stuck.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 /// The longest wait between two looks.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// Descriptors that are waited on at once.
 const WAITED: usize = 64;
+/// So often in a row something may be unreadable before it is said.
+const TRIES: usize = 3;
 
 /// Kills a run that is alive and is not this process, after its tree was looked at: its children will lose their
-/// parent, and with it what leads to them.
-pub(super) fn kill_run(tree: &mut Tree) {
-    let Some(run) = tree.ids.run.filter(|_| !tree.is_ours()) else { return };
-    if run.is_alive() {
+/// parent, and with it what leads to them. So it stays if they cannot be read.
+pub(super) fn kill_run(tree: &mut Tree) -> io::Result<()> {
+    let Some(run) = tree.ids.run.filter(|_| !tree.is_ours()) else { return Ok(()) };
+    if run.is_alive()? {
         tree.look_everywhere();
+        if let Some(error) = tree.unread() {
+            return Err(error);
+        }
         let _ = send(run, Signal::SIGKILL);
     }
+    Ok(())
 }
 
 /// Ends everybody. Looks twice before it says that they are gone.
 pub(super) fn end(tree: &mut Tree, kill_after: Duration) -> Swept {
     let kill_at = since_boot().saturating_add(kill_after);
-    let mut unseen = 0;
+    let (mut unseen, mut unread) = (0, 0);
     while unseen < 2 {
         let alive = living(tree);
         if alive.is_empty() {
-            unseen += 1;
+            let Some(error) = tree.unread() else {
+                unseen += 1;
+                continue;
+            };
+            (unseen, unread) = (0, unread + 1);
+            if unread == TRIES {
+                return Swept::Stuck(vec![Stuck::unknown(&error)]);
+            }
+            wait(&[], PAUSE);
         } else if since_boot() < kill_at {
             unseen = 0;
             wait(&ask(tree, &alive), PAUSE);
@@ -74,60 +84,53 @@ pub(super) fn living(tree: &mut Tree) -> Vec<Stat> {
 }
 
 /// SIGTERM, once, and SIGCONT, without which a stopped process would not hear it.
-pub(super) fn ask(tree: &mut Tree, alive: &[Stat]) -> Vec<OwnedFd> {
-    let mut fds = Vec::new();
+pub(super) fn ask(tree: &mut Tree, alive: &[Stat]) -> Vec<Handle> {
+    let mut handles = Vec::new();
     for stat in alive {
-        let Some(pidfd) = open(stat.process) else { continue };
+        let Ok(Some(handle)) = Handle::open(stat.process) else { continue };
         if tree.asked.insert(stat.process) {
-            let _ = sys::pidfd_signal(pidfd.as_fd(), Signal::SIGTERM);
-            let _ = sys::pidfd_signal(pidfd.as_fd(), Signal::SIGCONT);
+            let _ = handle.signal(Signal::SIGTERM);
+            let _ = handle.signal(Signal::SIGCONT);
         }
-        hold(&mut fds, pidfd);
+        hold(&mut handles, handle);
     }
-    fds
+    handles
 }
 
 /// Stops everybody, then kills everybody.
-pub(super) fn kill(alive: &[Stat]) -> Vec<OwnedFd> {
+pub(super) fn kill(alive: &[Stat]) -> Vec<Handle> {
     for stat in alive {
         let _ = send(stat.process, Signal::SIGSTOP);
     }
-    let mut fds = Vec::new();
+    let mut handles = Vec::new();
     for stat in alive {
-        let Some(pidfd) = open(stat.process) else { continue };
-        let _ = sys::pidfd_signal(pidfd.as_fd(), Signal::SIGKILL);
-        hold(&mut fds, pidfd);
+        let Ok(Some(handle)) = Handle::open(stat.process) else { continue };
+        let _ = handle.signal(Signal::SIGKILL);
+        hold(&mut handles, handle);
     }
-    fds
+    handles
 }
 
-fn hold(fds: &mut Vec<OwnedFd>, pidfd: OwnedFd) {
-    if fds.len() < WAITED {
-        fds.push(pidfd);
+fn hold(handles: &mut Vec<Handle>, handle: Handle) {
+    if handles.len() < WAITED {
+        handles.push(handle);
     }
 }
 
 /// Waits until all have ended, or for `at_most`.
-fn wait(pidfds: &[OwnedFd], at_most: Duration) {
+fn wait(handles: &[Handle], at_most: Duration) {
     let until = since_boot() + at_most;
     let left = || PollTimeout::try_from(until.saturating_sub(since_boot())).unwrap_or(PollTimeout::ZERO);
-    for pidfd in pidfds {
-        let _ = poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], left());
+    for pidfd in handles.iter().filter_map(Handle::pidfd) {
+        let _ = poll(&mut [PollFd::new(pidfd, PollFlags::POLLIN)], left());
     }
-    if pidfds.is_empty() {
+    if handles.iter().all(|handle| handle.pidfd().is_none()) {
         let _ = poll(&mut [], left());
     }
 }
 
-/// A descriptor for exactly this process; `None` if it has ended.
-fn open(process: Process) -> Option<OwnedFd> {
-    let pidfd = sys::pidfd_open(process.pid).ok()?;
-    process.is_alive().then_some(pidfd)
-}
-
 fn send(process: Process, signal: Signal) -> io::Result<()> {
-    let pidfd = open(process).ok_or_else(|| io::Error::from(Errno::ESRCH))?;
-    sys::pidfd_signal(pidfd.as_fd(), signal)
+    Handle::open(process)?.ok_or_else(|| io::Error::from(Errno::ESRCH))?.signal(signal)
 }
 
 fn why(stat: &Stat) -> Stuck {
@@ -140,5 +143,5 @@ fn why(stat: &Stat) -> Stuck {
         },
         (Ok(()), state) => format!("has not ended after SIGKILL, state {}", char::from(state)),
     };
-    Stuck { process, reason: format!("({}) {reason}", proc::name(process.pid)) }
+    Stuck { process: Some(process), reason: format!("({}) {reason}", proc::name(process.pid)) }
 }

@@ -55,6 +55,13 @@ pub(super) fn reap(pid: i32) -> Option<Reaped> {
     })
 }
 
+/// Whether a child of ours has ended; it is not reaped. One that another process traces has not, until that lets it go.
+pub(super) fn has_ended(pid: i32) -> bool {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    let ended = nix::sys::wait::waitid(nix::sys::wait::Id::Pid(nix::unistd::Pid::from_raw(pid)), flags);
+    !matches!(ended, Ok(nix::sys::wait::WaitStatus::StillAlive))
+}
+
 /// Whether this process has a child at all, ended or not. While it is the subreaper nobody who descends from it can be
 /// without an ancestor among its children, so `false` is the kernel's word that the whole tree is gone.
 pub(super) fn has_children() -> bool {

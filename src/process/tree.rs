@@ -1,6 +1,6 @@
 //! A process tree as others see it: who it is, and how to end it.
 
-use std::{fmt, time::Duration};
+use std::{fmt, io, time::Duration};
 
 use super::{members::Tree, proc, sweep};
 
@@ -14,14 +14,19 @@ pub struct Process {
 
 impl Process {
     /// The calling process.
-    pub fn this() -> Self {
-        let pid = nix::unistd::getpid().as_raw();
-        Self { pid, start: start_time(pid).unwrap_or(0) }
+    pub fn this() -> io::Result<Self> {
+        Self::of(nix::unistd::getpid().as_raw())
+    }
+
+    /// The process that has this number now.
+    pub(super) fn of(pid: i32) -> io::Result<Self> {
+        let gone = || io::Error::from(nix::errno::Errno::ESRCH);
+        Ok(proc::stat(pid)?.ok_or_else(gone)?.process)
     }
 
     /// Whether it is still there and has not ended.
-    pub fn is_alive(self) -> bool {
-        proc::stat(self.pid).is_some_and(|stat| stat.process == self && !stat.is_dead())
+    pub fn is_alive(self) -> io::Result<bool> {
+        Ok(proc::stat(self.pid)?.is_some_and(|stat| stat.process == self && !stat.is_dead()))
     }
 }
 
@@ -35,17 +40,28 @@ pub struct TreeIds {
     pub leader: Option<Process>,
 }
 
-/// A process that is still there after SIGKILL.
+/// A process that is still there after SIGKILL, or of which nobody knows whether it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    pub process: Process,
+    /// `None`: it cannot be told who is there.
+    pub process: Option<Process>,
     /// Its name and why it is still there.
     pub reason: String,
 }
 
+impl Stuck {
+    /// Something that would have to be known could not be read.
+    pub(super) fn unknown(error: &io::Error) -> Self {
+        Self { process: None, reason: format!("its processes cannot be looked for: {error}") }
+    }
+}
+
 impl fmt::Display for Stuck {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "process {} {}", self.process.pid, self.reason)
+        match self.process {
+            Some(process) => write!(to, "process {} {}", process.pid, self.reason),
+            None => to.write_str(&self.reason),
+        }
     }
 }
 
@@ -59,14 +75,12 @@ pub enum Swept {
 }
 
 /// Ends a tree: SIGTERM and SIGCONT, after `kill_after` SIGKILL; zero kills at once. A run that is still alive (and
-/// is not this process) is killed first. Takes at most `kill_after` and about three seconds.
+/// is not this process) is killed first. Takes at most `kill_after` and about three seconds. What cannot be read leaves
+/// the tree "stuck": nobody may be taken for gone who was not looked at.
 pub fn end_tree(ids: &TreeIds, kill_after: Duration) -> Swept {
-    let mut tree = Tree::new(ids.clone());
-    sweep::kill_run(&mut tree);
-    sweep::end(&mut tree, kill_after)
-}
-
-/// When the process started, in clock ticks since boot; `None` if there is none.
-pub fn start_time(pid: i32) -> Option<u64> {
-    proc::stat(pid).map(|stat| stat.process.start)
+    let ended = Process::this().map(|me| Tree::new(ids.clone(), me)).and_then(|mut tree| {
+        sweep::kill_run(&mut tree)?;
+        Ok(sweep::end(&mut tree, kill_after))
+    });
+    ended.unwrap_or_else(|error| Swept::Stuck(vec![Stuck::unknown(&error)]))
 }

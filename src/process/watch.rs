@@ -1,6 +1,6 @@
 //! The watched limits: memory, CPU and work directory of a whole tree, looked at as often as is cheap.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::HashMap, os::unix::fs::MetadataExt, path::PathBuf, time::Duration};
 
 use super::{
     cpu::CpuMeter,
@@ -20,8 +20,13 @@ const FASTEST: u64 = 4 << 30;
 /// A look may cost one part in so many of the time until the next one.
 const SHARE: u32 = 100;
 const WORK_SHARE: u32 = 20;
+const BLIND_SHARE: u32 = 10;
 pub(super) const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(1);
+/// Between two looks at children that nobody waits for: what they use after the last one is not counted.
+const BLIND: Duration = Duration::from_millis(10);
+/// Entries of the work directory that are counted at once.
+const ENTRIES: usize = 20_000;
 /// How long a stranger is believed to be one: its number has to come round again before a member is missed.
 const STRANGE: Duration = Duration::from_secs(5);
 
@@ -37,6 +42,8 @@ pub(super) struct Watch {
     given: u64,
     work: u64,
     peak_work: u64,
+    /// A count that is not finished yet, and what it has taken so far.
+    counting: Option<(work::Count, Duration)>,
     /// Time since boot.
     next: Duration,
     next_thorough: Duration,
@@ -59,6 +66,7 @@ impl Watch {
             peak_processes: 0,
             work: 0,
             peak_work: 0,
+            counting: None,
             next: first,
             next_thorough: leader.started + STRANGE,
             next_work: first,
@@ -66,8 +74,8 @@ impl Watch {
     }
 
     /// When the next look is due.
-    pub(super) const fn next(&self) -> Duration {
-        self.next
+    pub(super) fn next(&self) -> Duration {
+        self.next.min(self.next_work)
     }
 
     /// Looks at whatever is due.
@@ -75,11 +83,17 @@ impl Watch {
         let now = since_boot();
         if self.next <= now {
             self.look_at_processes(tree, now);
-            self.next = after(now, SHARE, self.memory.time_left(FASTEST).clamp(SOONEST, LATEST), LATEST);
+            let took = since_boot().saturating_sub(now);
+            let soonest = self.memory.time_left(FASTEST).clamp(SOONEST, LATEST);
+            self.next = since_boot()
+                + if self.limits.cpu.is_some() && self.cpu.is_blind() {
+                    (took * BLIND_SHARE).clamp(BLIND, LATEST)
+                } else {
+                    (took * SHARE).clamp(soonest, LATEST)
+                };
         }
         if self.next_work <= now {
-            self.look_at_work();
-            self.next_work = after(now, WORK_SHARE, LATEST, LATEST * 60);
+            self.look_at_work(tree);
         }
     }
 
@@ -121,13 +135,36 @@ impl Watch {
         self.processes = alive.clone().count();
         self.peak_processes = self.peak_processes.max(self.processes);
         let rss = alive.map(|stat| stat.resident * self.page).sum();
-        self.memory.look(rss, now, || pss(&members, self.page));
+        self.memory.look(rss, || pss(&members, self.page));
         self.cpu.look(&members, self.limits.cpu, || tree.look());
     }
 
-    fn look_at_work(&mut self) {
-        self.work = work::count(&self.dir, None).total.saturating_sub(self.given);
+    /// One slice of a count. What was found by then is too much already if it is more than the limit.
+    fn look_at_work(&mut self, tree: &mut Tree) {
+        let began = since_boot();
+        let (mut count, took) =
+            self.counting.take().unwrap_or_else(|| (work::Count::begin(&self.dir, None), Duration::ZERO));
+        let is_all = count.go_on(ENTRIES);
+        let unnamed = if is_all { self.unnamed(tree) } else { 0 };
+        let found = (count.found.total + unnamed).saturating_sub(self.given);
+        self.work = if is_all { found } else { found.max(self.work) };
         self.peak_work = self.peak_work.max(self.work);
+        let took = took + since_boot().saturating_sub(began);
+        if is_all {
+            self.next_work = since_boot() + (took * WORK_SHARE).clamp(LATEST, LATEST * 60);
+        } else {
+            self.next_work = since_boot();
+            self.counting = Some((count, took));
+        }
+    }
+
+    /// Bytes of files without a name that the tree has open, on the disk that the work directory is on.
+    fn unnamed(&self, tree: &mut Tree) -> u64 {
+        let Ok(device) = std::fs::metadata(&self.dir).map(|meta| meta.dev()) else { return 0 };
+        let members = tree.look();
+        let files = members.iter().flat_map(|stat| proc::unnamed(stat.process.pid));
+        let ours = files.filter(|(of, ..)| *of == device).map(|(_, inode, bytes)| (inode, bytes));
+        ours.collect::<HashMap<_, _>>().into_values().sum()
     }
 }
 
@@ -135,10 +172,4 @@ impl Watch {
 fn pss(members: &[Stat], page: u64) -> u64 {
     let one = |stat: &Stat| proc::pss(stat.process.pid).unwrap_or(stat.resident * page);
     members.iter().filter(|stat| !stat.is_dead()).map(one).sum()
-}
-
-/// The moment of the next look, from what the last one took.
-fn after(began: Duration, share: u32, soonest: Duration, latest: Duration) -> Duration {
-    let now = since_boot();
-    now + (now.saturating_sub(began) * share).clamp(soonest, latest)
 }

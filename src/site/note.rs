@@ -26,6 +26,8 @@ pub struct LockNote {
     pub boot_id: String,
     /// On the clock of the limits, when the attempt was started.
     pub since_boot: Duration,
+    /// On the same clock, when the last of the exporter's tree had ended; what the run does after that may take long.
+    pub ended: Option<Duration>,
 }
 
 impl LockNote {
@@ -55,6 +57,7 @@ impl LockNote {
         line("run", self.run.map(ProcessId::text));
         line("leader", self.leader.map(ProcessId::text));
         line("session", self.leader_session.map(|session| session.to_string()));
+        line("ended_ms", self.ended.map(|ended| ended.as_millis().to_string()));
         text
     }
 
@@ -69,6 +72,7 @@ impl LockNote {
                 "run" => note.run = ProcessId::parse(value),
                 "leader" => note.leader = ProcessId::parse(value),
                 "session" => note.leader_session = value.parse().ok(),
+                "ended_ms" => note.ended = value.parse().ok().map(Duration::from_millis),
                 _ => {}
             }
         }
@@ -105,6 +109,7 @@ mod tests {
             leader_session: Some(13),
             boot_id: "b7c1".into(),
             since_boot: Duration::from_millis(9876),
+            ended: Some(Duration::from_millis(9999)),
         }
     }
 

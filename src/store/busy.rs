@@ -34,11 +34,11 @@ fn deadline() -> Duration {
     wanted.map_or(DEADLINE, Duration::from_millis)
 }
 
-/// Does something without waiting for any lock.
-pub(super) fn at_once<T>(work: impl FnOnce() -> T) -> T {
-    HASTE.set(true);
+/// Does something without waiting for any lock: what is locked is busy at once.
+pub fn at_once<T>(work: impl FnOnce() -> T) -> T {
+    let before = HASTE.replace(true);
     let value = work();
-    HASTE.set(false);
+    HASTE.set(before);
     value
 }
 

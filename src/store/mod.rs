@@ -36,6 +36,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use busy::at_once;
 pub use checked::Unreadable;
 pub use error::StoreError;
 pub use finishing::Retry;

@@ -66,6 +66,7 @@ fn everything(world: &World, found: &mut Found) {
     found.problems.extend(config::deep_problems(&world.config));
     found.warnings.extend(config::warnings(&world.config));
     machine::limits(&world.config, found);
+    machine::processes(found);
     if let Err(error) = Site::open(&world.config) {
         found.problems.push(error.to_string());
         return;

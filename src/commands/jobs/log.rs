@@ -1,7 +1,7 @@
 //! `jobs log`: what an attempt has written, and with `--follow` what it writes.
 //!
-//! The log of a long-winded exporter is cut in its middle and its end written anew now and then; a follower looks for
-//! the end that it has shown and goes on behind it.
+//! The log of a long-winded exporter is cut in its middle; a follower looks for the end that it has shown and goes on
+//! behind it.
 
 use std::{thread::sleep, time::Duration};
 
@@ -12,6 +12,7 @@ use crate::{
     exit::{Exit, Failure},
     logging,
     model::attempt::{Attempt, AttemptId},
+    process,
     store::{Store, View},
 };
 
@@ -51,7 +52,7 @@ fn not_started(subject: &Subject) -> Failure {
 /// `None`: the log is no longer kept, or there was none.
 fn read(world: &World, attempt: &AttemptId) -> Result<Option<Vec<u8>>, Failure> {
     let failed = |error| Failure::because(Exit::Io, format!("cannot read the log of attempt {attempt}: {error}"));
-    world.site.read_log(attempt).map_err(failed)
+    Ok(world.site.read_log(attempt).map_err(failed)?.map(process::log::in_order))
 }
 
 /// The history keeps the end of a log for longer.

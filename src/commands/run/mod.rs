@@ -7,7 +7,10 @@ mod finish;
 mod oversee;
 pub mod setup;
 
-use std::{fs::File, time::Duration};
+use std::{
+    fs::File,
+    time::{Duration, Instant},
+};
 
 use super::{ending::Ended, tick::CLAIM, world::World};
 use crate::{
@@ -20,7 +23,7 @@ use crate::{
         point,
         status::Outcome,
     },
-    process::{self, Ending, Leader, Order, Process, Reason},
+    process::{self, Ending, Order, Process, Reason},
     site::{self, LockNote, ProcessId},
     store::{Store, Tx},
 };
@@ -29,7 +32,7 @@ use crate::{
 pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     let lock = process::become_run()?;
     let begun = clock::since_boot();
-    note(&lock, begun, None)?; // first of all: a run that hangs later is overdue some day
+    note(&lock, begun, None, None)?; // first of all: a run that hangs later is overdue some day
     point::at("run-started");
     let world = World::load(global)?;
     let attempt = AttemptId::try_from(args.attempt.clone()).map_err(|error| Failure::because(Exit::Usage, error))?;
@@ -70,7 +73,7 @@ impl Run<'_> {
         };
         let noted = |leader| {
             point::at("run-forked");
-            note(self.lock, self.begun, Some(leader))?;
+            note(self.lock, self.begun, Some(leader), None)?;
             point::at("run-noted");
             Ok(())
         };
@@ -79,29 +82,14 @@ impl Run<'_> {
             Err(error) => return self.refuse(&error.to_string()),
         };
         point::at("run-spawned");
-        // Opened only now: the exporter need not wait for it.
-        let mut store = match self.ours() {
-            Ok(Some(store)) => store,
-            refused => {
-                process::abandon(leader, &order);
-                return refused.map(drop);
-            }
-        };
-        let ending = self.supervise(&mut store, leader, &order)?;
+        let process = leader.process();
+        let mut overseer = oversee::Watch::new(self.world, self.claim, Instant::now());
+        let ending = process::supervise(leader, &order, &mut overseer)?;
+        // What follows may wait for long, and is not overdue. Unwritten, it has a minute as ever.
+        let _ = note(self.lock, self.begun, Some(process), Some(clock::since_boot()));
         point::at("run-exporter-ended");
+        let mut store = overseer.into_store()?;
         self.finish(&mut store, exporter, &order, &ending)
-    }
-
-    /// `None`: somebody else ended the attempt.
-    fn ours(&self) -> Result<Option<Store>, Failure> {
-        let store = self.world.open_store()?;
-        let row = store.view().cancel_requested(self.claim).map_err(anyhow::Error::from)?;
-        Ok(row.map(|_| store))
-    }
-
-    fn supervise(&self, store: &mut Store, leader: Leader, order: &Order) -> Result<Ending, Failure> {
-        let mut overseer = oversee::Watch::new(store, self.claim);
-        Ok(process::supervise(leader, order, &mut overseer)?)
     }
 
     fn finish(&self, store: &mut Store, exporter: &Exporter, order: &Order, ending: &Ending) -> Result<(), Failure> {
@@ -132,14 +120,15 @@ impl Run<'_> {
 }
 
 /// Who we are, for a tick that finds our lock free, or held for too long.
-fn note(lock: &File, begun: Duration, leader: Option<Process>) -> std::io::Result<()> {
-    let pid = nix::unistd::getpid().as_raw();
+fn note(lock: &File, begun: Duration, leader: Option<Process>, ended: Option<Duration>) -> std::io::Result<()> {
+    let id = |process: Process| ProcessId { pid: process.pid, start: process.start };
     let note = LockNote {
-        run: process::start_time(pid).map(|start| ProcessId { pid, start }),
-        leader: leader.map(|leader| ProcessId { pid: leader.pid, start: leader.start }),
+        run: Some(id(Process::this()?)),
+        leader: leader.map(id),
         leader_session: leader.map(|leader| leader.pid),
-        boot_id: site::boot_id(),
+        boot_id: site::boot_id()?,
         since_boot: begun,
+        ended,
     };
     note.write(lock)
 }

@@ -1,11 +1,17 @@
 //! What the supervisor tells and asks about once a second: progress into the row, and whether the admin wants an end.
+//!
+//! Nothing here waits: while the supervisor waits it watches no limit and reads no output. What the database refuses is
+//! tried again at the next look; bookkeeping never breaks an export.
 
 use std::time::{Duration, Instant};
 
+use super::finish;
 use crate::{
+    commands::world::World,
+    exit::Failure,
     model::attempt::Claim,
     process::{Overseer, Progress, Wish},
-    store::Store,
+    store::{Store, StoreError, at_once},
 };
 
 /// Progress is written to the row at most so often.
@@ -13,41 +19,73 @@ const WRITE: Duration = Duration::from_secs(2);
 
 type Said = (Option<u8>, Option<String>);
 
-/// The overseer of a run. Whatever fails here is left for the next second: bookkeeping never breaks an export.
+/// The overseer of a run. It opens the database, so that the exporter need not wait for that.
 pub struct Watch<'a> {
-    store: &'a mut Store,
+    world: &'a World,
     claim: &'a Claim,
+    store: Option<Store>,
+    /// Why the database cannot be opened, now or later.
+    broken: Option<Failure>,
     written: Said,
     due: Instant,
 }
 
 impl<'a> Watch<'a> {
-    pub fn new(store: &'a mut Store, claim: &'a Claim) -> Self {
-        Self { store, claim, written: (None, None), due: Instant::now() }
+    pub const fn new(world: &'a World, claim: &'a Claim, now: Instant) -> Self {
+        Self { world, claim, store: None, broken: None, written: (None, None), due: now }
     }
 
-    fn write(&mut self, said: Said) {
-        let claim = self.claim;
-        let _ = self.store.relax();
-        let written = self.store.immediate(|tx| Ok(tx.progress(claim, said.0, said.1.as_deref())?));
-        let _ = self.store.strict();
-        self.due = Instant::now() + WRITE;
-        if written.is_ok() {
-            self.written = said;
+    /// The database, now with patience: the exporter has ended.
+    pub fn into_store(self) -> Result<Store, Failure> {
+        match (self.store, self.broken) {
+            (Some(store), _) => Ok(store),
+            (None, Some(failure)) => Err(failure),
+            (None, None) => finish::open_patiently(self.world),
+        }
+    }
+
+    fn ask(&mut self, progress: &Progress) -> Result<Wish, Failure> {
+        let Some(store) = &mut self.store else {
+            self.store = Some(self.world.open_store()?);
+            return self.ask(progress);
+        };
+        let said = (progress.percent, progress.text.clone());
+        if said != self.written && Instant::now() >= self.due {
+            self.due = Instant::now() + WRITE;
+            if write(store, self.claim, &said).is_ok() {
+                self.written = said;
+            }
+        }
+        Ok(match store.view().cancel_requested(self.claim) {
+            Ok(Some(true)) => Wish::Cancel,
+            Ok(Some(false)) | Err(_) => Wish::GoOn,
+            Ok(None) => Wish::Taken,
+        })
+    }
+}
+
+fn write(store: &mut Store, claim: &Claim, said: &Said) -> anyhow::Result<()> {
+    store.relax()?;
+    let written = store.immediate(|tx| Ok(tx.progress(claim, said.0, said.1.as_deref())?));
+    store.strict()?;
+    written.map(drop)
+}
+
+impl Overseer for Watch<'_> {
+    /// Without a database nobody would ever know how it went: then the exporter is ended.
+    fn look(&mut self, progress: &Progress) -> Wish {
+        match at_once(|| self.ask(progress)) {
+            Ok(wish) => wish,
+            Err(failure) if is_passing(&failure) => Wish::GoOn,
+            Err(failure) => {
+                self.broken = Some(failure);
+                Wish::Taken
+            }
         }
     }
 }
 
-impl Overseer for Watch<'_> {
-    fn look(&mut self, progress: &Progress) -> Wish {
-        let said = (progress.percent, progress.text.clone());
-        if said != self.written && Instant::now() >= self.due {
-            self.write(said);
-        }
-        match self.store.view().cancel_requested(self.claim) {
-            Ok(Some(true)) => Wish::Cancel,
-            Ok(Some(false)) | Err(_) => Wish::GoOn,
-            Ok(None) => Wish::Taken,
-        }
-    }
+fn is_passing(failure: &Failure) -> bool {
+    let cause = failure.error.as_ref().and_then(|error| error.downcast_ref());
+    matches!(cause, Some(StoreError::Busy | StoreError::DiskFull))
 }

@@ -48,11 +48,11 @@ fn one(world: &World, view: &View, job: Job, now: Stamp) -> anyhow::Result<Runni
     Ok(Running { job, sight, elapsed, timeout: limits.map(|limits| limits.timeout), is_overdue })
 }
 
-/// By the clock of the limits, if its run has noted it and we may read it; else by the wall clock.
+/// What the exporter has taken: by the clock of the limits, if its run has noted it and we may read it; else by the wall clock.
 fn elapsed(world: &World, job: &Job, now: Stamp) -> Duration {
     let note = job.attempt.as_ref().and_then(|id| world.site.note_of(id).ok());
-    match note.filter(|note| note.boot_id == boot_id()) {
-        Some(note) => clock::since_boot().saturating_sub(note.since_boot),
+    match note.filter(|note| boot_id().is_ok_and(|boot| note.boot_id == boot)) {
+        Some(note) => note.ended.unwrap_or_else(clock::since_boot).saturating_sub(note.since_boot),
         None => job.started.map_or(Duration::ZERO, |started| now.since(started)),
     }
 }

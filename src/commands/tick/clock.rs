@@ -73,7 +73,7 @@ pub fn mark(round: &mut Round) -> anyhow::Result<()> {
 
 /// This moment on all clocks.
 pub fn here(now: Stamp) -> TickMark {
-    TickMark { at: now, since_boot: clock::since_boot(), boot_id: boot_id() }
+    TickMark { at: now, since_boot: clock::since_boot(), boot_id: boot_id().unwrap_or_default() }
 }
 
 pub fn is_jump(last: &RoundMark, here: &TickMark) -> bool {

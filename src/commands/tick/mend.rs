@@ -89,9 +89,14 @@ fn has_ended(round: &mut Round, found: &Unreadable, attempt: &AttemptId) -> bool
         Probe::Missing => None,
         Probe::Free(lock) => Some(lock),
     };
-    let Swept::Stuck(stuck) = reap::end(round, attempt, lock.as_ref()) else { return true };
-    for process in stuck {
-        round.problem(format!("{found}; it keeps its seat: {process}"));
+    match reap::end(round, attempt, lock.as_ref()) {
+        Ok(Swept::Gone) => return true,
+        Ok(Swept::Stuck(stuck)) => {
+            for process in stuck {
+                round.problem(format!("{found}; it keeps its seat: {process}"));
+            }
+        }
+        Err(error) => round.problem(format!("{found}; it keeps its seat: {error:#}")),
     }
     false
 }

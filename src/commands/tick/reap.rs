@@ -2,6 +2,8 @@
 
 use std::{fs::File, path::PathBuf, thread::sleep, time::Duration};
 
+use anyhow::Context;
+
 use super::Round;
 use crate::{
     commands::{ending::Ended, fit},
@@ -78,9 +80,9 @@ fn unless_held(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Res
 /// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
 fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<()> {
     let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
-    let note = lock.and_then(|lock| LockNote::read(lock).ok());
+    let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
     point::at("reap-took-lock");
-    if let Swept::Stuck(stuck) = end(round, &claim.attempt, lock) {
+    if let Swept::Stuck(stuck) = end(round, &claim.attempt, lock)? {
         for process in stuck {
             round.problem(format!("job {} ({}) keeps its slot: {process}", claim.job, claim.filename));
         }
@@ -95,16 +97,17 @@ fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<(
 
 /// Ends what is left of an attempt of ours. Nothing is ended on the word of a row: an attempt that has left nothing in
 /// `work/` may be another site's, or nobody's.
-pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> Swept {
+pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::Result<Swept> {
     if lock.is_none() && !round.world.site.has_work(attempt) {
-        return Swept::Gone;
+        return Ok(Swept::Gone);
     }
-    let note = lock.and_then(|lock| LockNote::read(lock).ok());
-    end_tree(&ids(attempt, note.as_ref()), Duration::ZERO)
+    let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
+    Ok(end_tree(&ids(attempt, note.as_ref())?, Duration::ZERO))
 }
 
 fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Result<Record> {
-    let took = note.filter(|note| note.boot_id == boot_id()).map(elapsed);
+    let boot = boot_id()?;
+    let took = note.filter(|note| note.boot_id == boot).map(elapsed);
     let took = took.unwrap_or_else(|| round.now.since(claim.started));
     let outcome = outcome(round, claim)?;
     let bare = Record::bare(outcome, Stamp::now(), took);
@@ -120,7 +123,9 @@ fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Resu
 
 /// What an attempt without its run has come to.
 fn outcome(round: &Round, claim: &Claim) -> anyhow::Result<Outcome> {
-    if output(round, claim).is_some_and(|out| round.world.cache.published(&out, &claim.filename)) {
+    if let Some(out) = output(round, claim)
+        && round.world.cache.published(&out, &claim.filename)?
+    {
         return Ok(Outcome::Ok);
     }
     let cancelled = round.store.view().cancel_requested(claim)?.unwrap_or(false);
@@ -140,30 +145,32 @@ fn elapsed(note: &LockNote) -> Duration {
     clock::since_boot().saturating_sub(note.since_boot)
 }
 
-/// Numbers of an earlier boot lead to nobody, or to strangers.
-pub fn ids(attempt: &AttemptId, note: Option<&LockNote>) -> TreeIds {
-    let note = note.filter(|note| note.boot_id == boot_id());
+/// Numbers of an earlier boot lead to nobody, or to strangers. An error: nobody knows of which boot they are.
+pub fn ids(attempt: &AttemptId, note: Option<&LockNote>) -> anyhow::Result<TreeIds> {
+    let boot = boot_id()?;
+    let note = note.filter(|note| note.boot_id == boot);
     let process = |id: Option<ProcessId>| id.map(|id| Process { pid: id.pid, start: id.start });
-    TreeIds {
+    Ok(TreeIds {
         attempt: attempt.to_string(),
         run: note.and_then(|note| process(note.run)),
         leader: note.and_then(|note| process(note.leader)),
-    }
+    })
 }
 
-/// Its lock is held, but it should have ended long ago: the run hangs, or its tree cannot be killed.
+/// Its lock is held, but it should have ended long ago: the run hangs, or its tree cannot be killed. A run whose exporter
+/// has ended may take its time: it waits for the database, or copies.
 fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<()> {
     let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
     // Not by the row's word: limits that it may say anything of are brought within the configured ones.
-    let Some(exporter) = round.world.config.exporters.get(&claim.exporter) else { return Ok(()) };
-    let limits = fit::limits(exporter, &claim.limits);
-    let Ok(note) = round.world.site.note_of(attempt) else { return Ok(()) };
+    let exporter = round.world.config.exporters.get(&claim.exporter);
+    let limits = exporter.map_or_else(|| claim.limits.clone(), |exporter| fit::limits(exporter, &claim.limits));
+    let note = round.world.site.note_of(attempt).context("cannot read its lock")?;
     let allowed = limits.timeout.saturating_add(limits.kill_after).saturating_add(PATIENCE);
-    if note.boot_id != boot_id() || elapsed(&note) <= allowed {
+    if note.ended.is_some() || note.boot_id != boot_id()? || elapsed(&note) <= allowed {
         return Ok(());
     }
     round.problem(format!("job {} ({}) is overdue; its run is killed", job.id, job.filename));
-    if let Swept::Stuck(stuck) = end_tree(&ids(attempt, Some(&note)), Duration::ZERO) {
+    if let Swept::Stuck(stuck) = end_tree(&ids(attempt, Some(&note))?, Duration::ZERO) {
         for process in stuck {
             round.problem(format!("job {} ({}) keeps its slot: {process}", job.id, job.filename));
         }

@@ -33,7 +33,7 @@ fn one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<()> {
         Probe::Missing => None,
     };
     let record = round.store.view().attempt(attempt)?;
-    if record.as_ref().is_none_or(|attempt| attempt.record.is_none()) && !end(round, attempt, held.as_ref()) {
+    if record.as_ref().is_none_or(|attempt| attempt.record.is_none()) && !end(round, attempt, held.as_ref())? {
         return Ok(());
     }
     let site = &round.world.site;
@@ -47,13 +47,14 @@ fn one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<()> {
 
 /// Ends what still runs of an attempt without a recorded end: who records one has seen the tree gone, but a `try` that was
 /// killed leaves no record. `false`: some of it cannot be ended.
-fn end(round: &mut Round, attempt: &AttemptId, lock: Option<&File>) -> bool {
-    let note = lock.and_then(|lock| LockNote::read(lock).ok());
-    let Swept::Stuck(stuck) = end_tree(&reap::ids(attempt, note.as_ref()), Duration::ZERO) else { return true };
+fn end(round: &mut Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::Result<bool> {
+    let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
+    let ids = reap::ids(attempt, note.as_ref())?;
+    let Swept::Stuck(stuck) = end_tree(&ids, Duration::ZERO) else { return Ok(true) };
     for process in stuck {
         round.problem(format!("attempt {attempt} keeps its work directory: {process}"));
     }
-    false
+    Ok(false)
 }
 
 /// Second names in the cache, of attempts that died between the two names.

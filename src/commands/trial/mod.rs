@@ -87,11 +87,12 @@ fn claim(world: &World, ask: &Ask, attempt: &AttemptId) -> Result<Claim, Failure
 fn note(lock: &File, leader: process::Process) -> std::io::Result<()> {
     let id = |process: process::Process| ProcessId { pid: process.pid, start: process.start };
     let note = LockNote {
-        run: Some(id(process::Process::this())),
+        run: Some(id(process::Process::this()?)),
         leader: Some(id(leader)),
         leader_session: Some(leader.pid),
-        boot_id: boot_id(),
+        boot_id: boot_id()?,
         since_boot: clock::since_boot(),
+        ended: None,
     };
     note.write(lock)
 }

@@ -7,7 +7,7 @@ use crate::{
     model::status::Outcome,
     process::{
         Wish, spawn,
-        tree::{Process, Swept, TreeIds, end_tree, start_time},
+        tree::{Process, Swept, TreeIds, end_tree},
     },
 };
 
@@ -133,11 +133,11 @@ fn what_a_dead_run_left_is_found_by_session_and_cookie() {
             fs::read_to_string(world.file("leader")).is_ok_and(|text| text.ends_with('\n'))
         });
         let pid: i32 = fs::read_to_string(world.file("leader")).expect("a number").trim().parse().expect("a number");
-        let leader = Process { pid, start: start_time(pid).expect("alive") };
-        until("the run is dead", || !run.process.is_alive());
+        let leader = Process::of(pid).expect("alive");
+        until("the run is dead", || !run.process.is_alive().unwrap());
         let ids = TreeIds { attempt: world.order.attempt.clone(), run: Some(run.process), leader: Some(leader) };
         assert_eq!(end_tree(&ids, Duration::ZERO), Swept::Gone);
-        assert!(!leader.is_alive());
+        assert!(!leader.is_alive().unwrap());
     });
 }
 
@@ -149,10 +149,10 @@ fn a_number_that_passed_to_somebody_else_is_not_touched() {
         let old = Process { start: stranger.start - 1, ..stranger };
         let ids = TreeIds { attempt: "another".into(), run: Some(old), leader: Some(old) };
         assert_eq!(end_tree(&ids, Duration::ZERO), Swept::Gone);
-        assert!(stranger.is_alive());
+        assert!(stranger.is_alive().unwrap());
         let ids = TreeIds { attempt: "another".into(), run: None, leader: Some(stranger) };
         assert_eq!(end_tree(&ids, Duration::ZERO), Swept::Gone);
-        assert!(!stranger.is_alive());
+        assert!(!stranger.is_alive().unwrap());
     });
 }
 
@@ -164,7 +164,7 @@ fn a_run_that_is_overdue_is_killed_with_its_tree() {
         until("all are there", || world.left().len() >= 2 && world.file("up").exists());
         let ids = TreeIds { attempt: world.order.attempt.clone(), run: Some(run), leader: None };
         assert_eq!(end_tree(&ids, Duration::from_secs(30)), Swept::Gone);
-        assert!(!run.is_alive());
+        assert!(!run.is_alive().unwrap());
     });
 }
 
@@ -179,7 +179,7 @@ fn who_may_not_be_killed_is_reported() {
         let ids = TreeIds { attempt: world.order.attempt.clone(), run: None, leader: Some(leader) };
         let swept = std::thread::scope(|scope| scope.spawn(|| end_as_somebody_else(&ids)).join().expect("joined"));
         let Swept::Stuck(stuck) = swept else { panic!("it cannot be gone") };
-        assert_eq!(stuck[0].process, leader);
+        assert_eq!(stuck[0].process, Some(leader));
         assert!(stuck[0].to_string().contains(") cannot be killed: Operation not permitted"), "{}", stuck[0]);
         assert_eq!(end_tree(&ids, Duration::ZERO), Swept::Gone);
     });

@@ -67,6 +67,33 @@ fn shared_memory_counts_once() {
     });
 }
 
+/// What several have in common becomes the last one's own when the others end, and their sum falls meanwhile.
+#[test]
+fn memory_that_was_shared_counts_when_the_others_have_ended() {
+    alone(|| {
+        let script = "import os,signal,time\nx=bytearray(b'x')*(120<<20)\n\
+                      def wait():\n while 1: time.sleep(1000)\n\
+                      kids=[]\nfor i in range(3):\n p=os.fork()\n if p==0: wait()\n kids.append(p)\n\
+                      time.sleep(2.2)\nfor i in range(0,len(x),4096): x[i]=121\nwait()";
+        let mut world = World::python(script).limits(|limits| limits.memory = Some(190 * MB));
+        assert!(world.ends(Outcome::Memory).peak_memory > 190 * MB);
+    });
+}
+
+#[test]
+fn cpu_of_children_that_nobody_waits_for_is_counted() {
+    alone(|| {
+        let script = "import os,signal,time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile 1:\n p=os.fork()\n \
+                      if p==0:\n  while time.process_time()<0.1: pass\n  os._exit(0)\n \
+                      try: os.waitpid(p,0)\n except ChildProcessError: pass";
+        let mut world = World::python(script).limits(|limits| {
+            limits.cpu = Some(Duration::from_secs(3));
+            limits.timeout = Duration::from_secs(20);
+        });
+        world.ends(Outcome::Cpu);
+    });
+}
+
 #[test]
 fn a_refused_allocation_near_the_limit_is_memory() {
     alone(|| {
@@ -93,6 +120,32 @@ fn a_work_directory_beyond_its_size_is_file_size() {
         let script = "i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero >file$i; done";
         let mut world = World::sh(script).limits(|limits| limits.work_size = Some(20 * MB));
         assert!(world.ends(Outcome::FileSize).peak_work > 20 * MB);
+    });
+}
+
+#[test]
+fn files_without_a_name_count_and_those_with_four_count_once() {
+    alone(|| {
+        let limited = |script| World::python(script).limits(|limits| limits.work_size = Some(30 * MB));
+        let unlinked =
+            "import os,time\nf=open('f','wb')\nos.unlink('f')\nf.write(bytes(40<<20))\nf.flush()\ntime.sleep(1000)";
+        limited(unlinked).ends(Outcome::FileSize);
+        let never_named =
+            "import os,time\nf=os.open('.',os.O_TMPFILE|os.O_RDWR)\nos.write(f,bytes(40<<20))\ntime.sleep(1000)";
+        limited(never_named).ends(Outcome::FileSize);
+        let four =
+            "import os,time\nopen('f','wb').write(bytes(10<<20))\nfor n in 'abc': os.link('f',n)\ntime.sleep(2.5)";
+        limited(four).ends(Outcome::Ok);
+    });
+}
+
+#[test]
+fn a_work_directory_is_counted_to_its_end() {
+    alone(|| {
+        let script = "import os,time\nfor i in range(200100): os.mknod(str(i))\nos.mkdir('z')\n\
+                      open('z/f','wb').write(bytes(40<<20))\ntime.sleep(1000)";
+        let mut world = World::python(script).limits(|limits| limits.work_size = Some(30 * MB));
+        world.ends(Outcome::FileSize);
     });
 }
 

@@ -4,6 +4,8 @@
 //! tests. So each of these tests executes itself once more, alone in a process, see [`alone`].
 
 mod ending;
+mod kernel;
+mod leaving;
 mod limits;
 mod output;
 mod starting;

@@ -85,7 +85,7 @@ fn the_leader_dies_with_its_run() {
         let leader = std::thread::scope(|scope| {
             scope.spawn(|| spawn(&world.order, |_| Ok(())).expect("started").process).join().expect("joined")
         });
-        until("the leader is dead", || !leader.is_alive());
+        until("the leader is dead", || !leader.is_alive().unwrap());
         let ids = TreeIds { attempt: world.order.attempt.clone(), run: None, leader: Some(leader) };
         assert_eq!(end_tree(&ids, std::time::Duration::ZERO), Swept::Gone);
     });
@@ -97,7 +97,7 @@ fn nothing_is_executed_before_it_was_noted_down() {
     alone(|| {
         let world = World::sh("touch was-run");
         let refused = spawn(&world.order, |leader| {
-            assert!(leader.is_alive() && !world.file("was-run").exists());
+            assert!(leader.is_alive().unwrap() && !world.file("was-run").exists());
             Err(std::io::ErrorKind::StorageFull.into())
         });
         let error = refused.expect_err("must not start").to_string();

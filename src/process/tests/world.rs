@@ -126,9 +126,9 @@ impl World {
     /// Processes that carry the attempt's cookie, and children of ours.
     pub(super) fn left(&self) -> Vec<i32> {
         let me = nix::unistd::getpid().as_raw();
-        let is_child = |pid: &i32| proc::stat(*pid).is_some_and(|stat| stat.parent == me);
-        let has_cookie = |pid: &i32| proc::cookie(*pid).as_ref() == Some(&self.order.attempt);
-        proc::pids().filter(|pid| is_child(pid) || has_cookie(pid)).collect()
+        let is_child = |pid: &i32| proc::stat(*pid).unwrap().is_some_and(|stat| stat.parent == me);
+        let has_cookie = |pid: &i32| proc::cookie(*pid).unwrap().as_ref() == Some(&self.order.attempt);
+        proc::pids().unwrap().into_iter().filter(|pid| is_child(pid) || has_cookie(pid)).collect()
     }
 }
 
