@@ -41,14 +41,23 @@ pub struct Prepared {
     file: File,
 }
 
-/// Makes the output ready for `publish`. One that has further names is copied first, so that nobody else can change it.
-pub fn prepare(out: &Path, cache: &Cache, now: Stamp) -> io::Result<Prepared> {
+/// Makes the output ready for `publish`. One that has further names, or that somebody may still write to, is copied
+/// first, so that nobody else can change it.
+pub fn prepare(
+    out: &Path,
+    cache: &Cache,
+    now: Stamp,
+    may_be_written: impl FnOnce(&File) -> bool,
+) -> io::Result<Prepared> {
     let mut file = output::open(out)?;
-    if file.metadata()?.nlink() > 1 {
-        file = copy_in_place(file, out)?;
-    }
     give_to_group(&file, cache)?;
+    // Before the question who has it open: nobody may open it for writing after that.
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    if file.metadata()?.nlink() > 1 || may_be_written(&file) {
+        file = copy_in_place(file, out)?;
+        give_to_group(&file, cache)?;
+        file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    }
     file.set_modified(now.system_time())?;
     file.sync_all()?;
     Ok(Prepared { out: out.to_owned(), cache: cache.clone(), file })
@@ -66,7 +75,7 @@ fn give_to_group(file: &File, cache: &Cache) -> io::Result<()> {
     })
 }
 
-/// Puts a copy with a single name in the place of the output.
+/// Puts a copy with a single name, which nobody has open, in the place of the output.
 fn copy_in_place(mut from: File, out: &Path) -> io::Result<File> {
     let aside = out.with_file_name(".pressroom-copy");
     match fs::remove_file(&aside) {

@@ -62,7 +62,8 @@ fn policy(templates: Templates, nonce: &str) -> String {
 /// A page over the headers that are there already.
 pub(super) fn page(response: Response, templates: Templates, accept_language: &str, subject: &Subject) -> Response {
     let words = Words::choose(templates, accept_language);
-    let nonce = ulid::Ulid::generate().to_string();
+    // Without random numbers the page has no style.
+    let nonce = crate::process::nonce().unwrap_or_default();
     let text = page::render(templates, &words, subject, &nonce);
     response
         .with("Content-Language", &*words.language)

@@ -8,17 +8,12 @@ use ulid::Ulid;
 use super::{clock::Stamp, limits::Limits, status::Outcome};
 
 /// The id of an attempt: a ULID in its canonical form. Nothing else becomes part of a path below `work/` or `log/`, and
-/// the only ways to one are [`AttemptId::generate`] and the check of [`AttemptId::parse`].
+/// the only ways to one are a ULID and the check of [`AttemptId::parse`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AttemptId(String);
 
 impl AttemptId {
-    /// One that was never used before.
-    pub fn generate() -> Self {
-        Self(Ulid::generate().to_string())
-    }
-
     /// `None`: it is not the id of an attempt.
     pub fn parse(text: &str) -> Option<Self> {
         let digit = |byte: u8| byte.is_ascii_digit() || (byte.is_ascii_uppercase() && !b"ILOU".contains(&byte));
@@ -28,6 +23,12 @@ impl AttemptId {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<Ulid> for AttemptId {
+    fn from(id: Ulid) -> Self {
+        Self(id.to_string())
     }
 }
 
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn an_attempt_is_named_by_a_ulid_and_nothing_else() {
-        assert!(AttemptId::parse(&AttemptId::generate()).is_some());
+        assert!(AttemptId::parse(&AttemptId::from(Ulid::from_parts(7, 7))).is_some());
         for name in ["", "..", "01ARZ3NDEKTSV4RRFFQ69G5FA", "01arz3ndektsv4rrffq69g5fav", "81ARZ3NDEKTSV4RRFFQ69G5FAV"]
         {
             assert_eq!(AttemptId::parse(name), None, "{name}");

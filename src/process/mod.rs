@@ -15,6 +15,7 @@ mod ending;
 mod events;
 mod finish;
 mod handle;
+mod ids;
 pub mod log;
 mod members;
 mod memory;
@@ -40,6 +41,7 @@ mod work;
 pub use classify::classify;
 pub use ending::{Ending, Reason};
 pub use handle::without_pidfd;
+pub use ids::{new_id, nonce, prepare_ids};
 pub use order::{Order, environment, resolve};
 pub use overseer::{Overseer, Progress, Wish};
 pub use progress::read_message;
@@ -48,6 +50,7 @@ pub use rlimits::unsettable;
 pub use spawn::spawn;
 pub use stage::{become_run, become_trial, hear_children};
 pub use supervise::supervise;
+pub use sys::may_be_written;
 pub use tree::Process;
 
 #[cfg(test)]

@@ -80,6 +80,46 @@ pub(super) fn units() -> (u64, u64) {
     (ask(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100), ask(nix::unistd::SysconfVar::PAGE_SIZE).unwrap_or(4096))
 }
 
+/// Whether somebody may have the file open for writing, or mapped so: then the kernel refuses a lease on it. Where it gives
+/// out none at all, as on some network file systems, nobody knows. `file` has to be open for reading alone.
+pub fn may_be_written(file: &std::fs::File) -> bool {
+    // SAFETY: a valid descriptor and integers.
+    let set = |lease: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, lease) } == 0;
+    let granted = set(libc::F_RDLCK);
+    if granted {
+        set(libc::F_UNLCK); // who wants to write later need not wait for us
+    }
+    !granted
+}
+
+/// Fills the buffer with random bytes from the kernel; it never waits.
+///
+/// # Errors
+/// The kernel has none yet, soon after its start, or the call is not allowed.
+fn random(buffer: &mut [u8]) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let rest = &mut buffer[filled..];
+        // SAFETY: the buffer is valid for its length.
+        let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), libc::GRND_NONBLOCK) };
+        match usize::try_from(got) {
+            Ok(got) => filled += got,
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(io::Error::new(error.kind(), format!("cannot get random numbers: {error}"))),
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Eighty random bits, the part of a ULID that is not the time.
+pub fn random_bits() -> io::Result<u128> {
+    let mut bytes = [0; 16];
+    random(&mut bytes[..10])?;
+    Ok(u128::from_le_bytes(bytes))
+}
+
 /// Gives a signal its default meaning.
 pub(super) fn default_signal(signal: Signal) -> io::Result<()> {
     // SAFETY: the default action runs no code of ours.

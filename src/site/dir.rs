@@ -2,10 +2,10 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::File,
+    fs::{self, File},
     io,
     os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::ffi::OsStrExt,
     },
     path::Path,
@@ -69,6 +69,19 @@ impl Dir {
     /// Opens a directory in this one; a link is refused.
     pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
         Ok(Self(openat(&self.0, name, HOLD | OFlag::O_NOFOLLOW, Mode::empty())?))
+    }
+
+    /// Holds a directory in this one only to look at it, whatever its mode; a link is refused.
+    pub fn locate_in(&self, name: &OsStr) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, name, HOLD | OFlag::O_PATH | OFlag::O_NOFOLLOW, Mode::empty())?))
+    }
+
+    /// The number of the mount that it lies on.
+    pub fn mount(&self) -> io::Result<u64> {
+        let path = format!("/proc/self/fdinfo/{}", self.0.as_raw_fd());
+        let text = fs::read_to_string(&path)?;
+        let number = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
+        number.ok_or_else(|| io::Error::other(format!("{path} tells no mount")))
     }
 
     /// Makes a directory for its owner alone. `false`: the name is taken.

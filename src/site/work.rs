@@ -2,7 +2,8 @@
 //!
 //! An exporter can leave anything in it: directories of mode 000, links to places that are not ours, trees deeper than
 //! any path may be. Removing it needs three open directories at most, however deep the tree: a directory two levels
-//! down is first moved up into the work directory itself.
+//! down is first moved up into the work directory itself. Where a mount begins the work directory ends: nothing in it is
+//! ours, and it stays with what it is mounted on.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -48,7 +49,10 @@ impl Site {
         };
         match work.about(name)? {
             None => Ok(()),
-            Some(about) if about.is_dir() => Clearing::of(open_up(&work, name)?).and_remove(&work, name),
+            Some(about) if about.is_dir() => {
+                let mount = work.mount()?;
+                Clearing { root: open_up(&work, name, mount)?, mount, moved: 0 }.and_remove(&work, name)
+            }
             Some(_) => work.unlink(name).map(drop),
         }
     }
@@ -57,14 +61,12 @@ impl Site {
 /// A work directory on its way out.
 struct Clearing {
     root: Dir,
+    /// The one that `work/` is on.
+    mount: u64,
     moved: u64,
 }
 
 impl Clearing {
-    const fn of(root: Dir) -> Self {
-        Self { root, moved: 0 }
-    }
-
     fn and_remove(mut self, work: &Dir, name: &OsStr) -> io::Result<()> {
         loop {
             let names = self.root.names(BATCH)?;
@@ -80,9 +82,9 @@ impl Clearing {
     /// Removes one name of the root; directories in a directory become names of the root.
     fn clear(&mut self, name: &OsStr) -> io::Result<()> {
         if !self.root.about(name)?.is_some_and(|about| about.is_dir()) {
-            return self.root.unlink(name).map(drop);
+            return self.root.unlink(name).map(drop).map_err(|error| said(name, error));
         }
-        let dir = open_up(&self.root, name)?;
+        let dir = open_up(&self.root, name, self.mount)?;
         loop {
             let children = dir.names(BATCH)?;
             if children.is_empty() {
@@ -96,10 +98,10 @@ impl Clearing {
 
     fn clear_child(&mut self, dir: &Dir, child: &OsStr) -> io::Result<()> {
         if !dir.about(child)?.is_some_and(|about| about.is_dir()) {
-            return dir.unlink(child).map(drop);
+            return dir.unlink(child).map(drop).map_err(|error| said(child, error));
         }
         // Moving a directory changes its "..", which needs the right to write into it.
-        open_up(dir, child)?;
+        open_up(dir, child, self.mount)?;
         loop {
             self.moved += 1;
             let place = OsString::from(format!("moved-{}", self.moved));
@@ -111,8 +113,21 @@ impl Clearing {
     }
 }
 
-/// Opens a directory whatever its mode, which becomes 0700.
-fn open_up(parent: &Dir, name: &OsStr) -> io::Result<Dir> {
+/// Opens a directory whatever its mode, which becomes 0700, unless it lies on another mount: a bind mount of the same
+/// file system would have the same device.
+fn open_up(parent: &Dir, name: &OsStr, mount: u64) -> io::Result<Dir> {
+    if parent.locate_in(name)?.mount()? != mount {
+        return Err(is_mount(name));
+    }
     fchmodat(parent, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
     parent.enter(name)
+}
+
+fn is_mount(name: &OsStr) -> io::Error {
+    io::Error::other(format!("{:?} in it is a mount point; unmount it", name.display().to_string()))
+}
+
+/// A file can be a mount point as well.
+fn said(name: &OsStr, error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::ResourceBusy { is_mount(name) } else { error }
 }

@@ -79,7 +79,7 @@ fn links_fifos_directories_and_nothing_are_refused_and_never_opened() {
     fs::remove_file(&out).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", &out).unwrap();
     assert!(verdict(&out).unwrap_err().contains("a link or a special file"));
-    assert!(prepare(&out, &world.cache, NOW).is_err());
+    assert!(prepare(&out, &world.cache, NOW, |_| false).is_err());
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl World {
     /// Publishes `text` under this name.
     fn publish(&self, filename: &str, text: &str) {
         fs::write(self.out(), text).unwrap();
-        prepare(&self.out(), &self.cache, NOW).unwrap().publish(filename, &ATTEMPT).unwrap();
+        prepare(&self.out(), &self.cache, NOW, |_| false).unwrap().publish(filename, &ATTEMPT).unwrap();
         fs::remove_file(self.out()).unwrap();
     }
 

@@ -5,7 +5,7 @@ use crate::site::tests::SmallDisk;
 
 fn prepared(world: &World, text: &str) -> Prepared {
     fs::write(world.out(), text).unwrap();
-    prepare(&world.out(), &world.cache, NOW).unwrap()
+    prepare(&world.out(), &world.cache, NOW, |_| false).unwrap()
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -64,7 +64,7 @@ fn a_user_outside_the_group_of_the_cache_is_told_so() {
         let world = World::new();
         fs::write(world.out(), "text").unwrap();
         // A directory of root's group stands in for the cache.
-        let error = prepare(&world.out(), &Cache::new("/etc".into()), NOW).unwrap_err();
+        let error = prepare(&world.out(), &Cache::new("/etc".into()), NOW, |_| false).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
         assert!(error.to_string().contains("the group of cache/ (0)"), "{error}");
     }
@@ -108,7 +108,7 @@ fn an_output_with_a_second_name_is_copied_so_that_nobody_can_change_it() {
     let asset = world.dir.path().join("asset");
     fs::write(&asset, "text").unwrap();
     fs::hard_link(&asset, world.out()).unwrap();
-    prepare(&world.out(), &world.cache, NOW).unwrap().publish("epub/Emma.epub", &ATTEMPT).unwrap();
+    prepare(&world.out(), &world.cache, NOW, |_| false).unwrap().publish("epub/Emma.epub", &ATTEMPT).unwrap();
     fs::write(&asset, "changed").unwrap();
     assert_eq!(fs::read_to_string(world.cache.path("epub/Emma.epub")).unwrap(), "text");
     assert!(world.cache.published(&world.out(), "epub/Emma.epub").unwrap());
@@ -186,6 +186,6 @@ fn on_a_full_disk_a_file_is_still_published_since_nothing_is_copied() {
     fs::create_dir(world.cache.path("epub")).unwrap();
     fs::write(world.out(), "text").unwrap();
     disk.fill();
-    prepare(&world.out(), &world.cache, NOW).unwrap().publish("epub/Emma.epub", &ATTEMPT).unwrap();
+    prepare(&world.out(), &world.cache, NOW, |_| false).unwrap().publish("epub/Emma.epub", &ATTEMPT).unwrap();
     assert_eq!(fs::read_to_string(world.cache.path("epub/Emma.epub")).unwrap(), "text");
 }

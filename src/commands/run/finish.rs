@@ -107,7 +107,7 @@ impl From<Refusal> for Refused {
 
 fn prepared(world: &World, rules: &FileOutput, order: &Order) -> Result<(Prepared, u64), Refused> {
     let out = order.output.as_deref().unwrap_or(Path::new(""));
-    let size = cache::accept(out, rules, order.limits.file_size)?;
+    cache::accept(out, rules, order.limits.file_size)?;
     if site::free_bytes(&order.work).is_ok_and(|free| free < DISK_FULL) {
         return Err(Refusal::DiskFull.into());
     }
@@ -116,7 +116,10 @@ fn prepared(world: &World, rules: &FileOutput, order: &Order) -> Result<(Prepare
         detail: format!("cannot prepare the output: {error}"),
         message: None,
     };
-    Ok((cache::prepare(out, &world.cache, Stamp::now()).map_err(failed)?, size))
+    let prepared = cache::prepare(out, &world.cache, Stamp::now(), process::may_be_written).map_err(failed)?;
+    // Only now nobody can change it any more.
+    let size = cache::accept(out, rules, order.limits.file_size)?;
+    Ok((prepared, size))
 }
 
 fn publish_and_forget(world: &World, store: &mut Store, ended: &Ended, prepared: &Prepared) -> Result<(), Failure> {

@@ -24,6 +24,7 @@ use crate::{
         point,
         status::Outcome,
     },
+    process,
     store::{StoreError, Tx},
 };
 
@@ -40,6 +41,7 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
         tracing::info!(reason, "held back");
     }
     let world = round.world;
+    process::prepare_ids()?;
     // The round may have begun long ago: a job that starts now must count for whoever asked in between.
     let mut problems = Vec::new();
     let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, Stamp::now(), &mut problems));
@@ -145,7 +147,7 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
         }
         SourceState::Later => return Ok(None),
     };
-    let attempt = AttemptId::generate();
+    let attempt = AttemptId::from(process::new_id()?);
     let lock = world.site.new_lock(&attempt)?;
     point::at("tick-made-lock");
     let limits = limits(tx, ask.exporter, job)?;
@@ -168,7 +170,7 @@ fn limits(tx: &Tx, exporter: &Exporter, job: &Job) -> anyhow::Result<Limits> {
 
 /// A row that no longer fits is an attempt that could not be started.
 fn refuse(world: &World, tx: &Tx, job: &Job, sentence: &str, now: Stamp) -> anyhow::Result<()> {
-    let attempt = AttemptId::generate();
+    let attempt = AttemptId::from(process::new_id()?);
     let exporter = world.config.exporters.get(&job.exporter);
     let limits = exporter.map_or_else(Limits::none, |exporter| exporter.limits.clone());
     if let Some(claim) = tx.claim(job, &attempt, &limits, now, now)? {

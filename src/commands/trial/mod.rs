@@ -26,7 +26,7 @@ pub fn run(global: &Global, args: &TryArgs) -> Result<(), Failure> {
     Site::open(&world.config).map_err(anyhow::Error::from)?;
     tick::refuse_root(&world, args.allow_root)?;
     let ask = ask(&world, args)?;
-    let attempt = AttemptId::generate();
+    let attempt = AttemptId::from(process::new_id()?);
     // Held while we live, so that no tick sweeps the work directory from under us.
     let lock = world.site.new_lock(&attempt)?;
     let tried = attempt_it(&world, &ask, &attempt, &lock, args);

@@ -95,7 +95,7 @@ fn in_json(status: u16, sentence: &str) -> String {
 }
 
 fn render(response: Response, frame: &Frame, template: &str, values: Value) -> anyhow::Result<Response> {
-    let nonce = ulid::Ulid::generate().to_string();
+    let nonce = crate::process::nonce()?;
     let values = context! {
         title => frame.title,
         user => frame.user.map(|user| shown::line(&String::from_utf8_lossy(user))),

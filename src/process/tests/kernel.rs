@@ -52,3 +52,19 @@ fn without_pidfds_exporters_run_and_trees_end_all_the_same() {
         assert_eq!(world.ends(Outcome::Timeout).signal, Some(15));
     });
 }
+
+/// A mapping that can be written to counts as well, after its descriptor was closed.
+#[test]
+fn a_file_that_somebody_may_write_to_is_told_from_one_that_nobody_can() {
+    use crate::process::may_be_written;
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("file");
+    std::fs::write(&path, "text").expect("written");
+    let reading = || std::fs::File::open(&path).expect("opened");
+    let other = reading();
+    assert!(!may_be_written(&reading()));
+    let writing = std::fs::OpenOptions::new().append(true).open(&path).expect("opened");
+    assert!(may_be_written(&reading()));
+    drop((writing, other));
+    assert!(!may_be_written(&reading()));
+}
