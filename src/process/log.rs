@@ -200,7 +200,7 @@ fn read_end(path: &Path) -> io::Result<Vec<u8>> {
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let length = file.metadata()?.len();
     let parts = Parts::of(length);
-    let mut mark = [0; MARK as usize];
+    let mut mark = [0; 64];
     let seen =
         if parts.ring > 0 && file.read_exact_at(&mut mark, parts.head).is_ok() { parts.seen(&mark) } else { None };
     let Some(seen) = seen else { return read_before(&file, 0, length, ROW as u64) };
@@ -318,7 +318,7 @@ mod tests {
             [(0, 5), (5, 0), (3, 1_000_003), (1_000_003, 3), (200_001, 1_000_000), (999_999, 131_073)]
         {
             let file = tempfile::tempfile().expect("a file");
-            let (one, other) = (vec![1; first], (0..second).map(|at| (at % 251) as u8).collect::<Vec<_>>());
+            let (one, other) = (vec![1; first], (0..=250).cycle().take(second).collect::<Vec<u8>>());
             file.write_all_at(&[b"ab".as_slice(), &one, &other].concat(), 0).expect("written");
             rotate(&file, 2, first as u64, second as u64).expect("rotated");
             let all = block(&file, 0, 2 + (first + second) as u64).expect("read");
@@ -334,7 +334,7 @@ mod tests {
             let mut capture = Capture::create(&path, max);
             let mut output = Vec::new();
             for size in sizes {
-                let chunk: Vec<u8> = (0..size).map(|at| b'a' + ((output.len() + at) % 23) as u8).collect();
+                let chunk: Vec<u8> = (b'a'..=b'w').cycle().skip(output.len() % 23).take(size).collect();
                 capture.take(&chunk);
                 output.extend(chunk);
                 prop_assert_eq!(in_order(fs::read(&path).expect("a log")), right(max, &output, SO_FAR));

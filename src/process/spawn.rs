@@ -120,7 +120,8 @@ pub fn spawn(order: &Order, note: impl FnOnce(Process) -> io::Result<()>) -> Res
     drop((to_output, to_report, go));
     let begun = Process::of(pid).map_err(SpawnError::from).and_then(|process| {
         let handle = Handle::of_child(process);
-        let_go(process, to_go, note)?;
+        let_go(process, &to_go, note)?;
+        drop(to_go);
         executed(report)?;
         Ok((process, handle))
     });
@@ -129,10 +130,10 @@ pub fn spawn(order: &Order, note: impl FnOnce(Process) -> io::Result<()>) -> Res
 }
 
 /// Lets the child execute the exporter, or end, if it cannot be noted down.
-fn let_go(child: Process, to_go: OwnedFd, note: impl FnOnce(Process) -> io::Result<()>) -> Result<(), SpawnError> {
+fn let_go(child: Process, to_go: &OwnedFd, note: impl FnOnce(Process) -> io::Result<()>) -> Result<(), SpawnError> {
     note(child).map_err(|cause| SpawnError { step: "note it down in its lock file", cause })?;
     // A child that has failed already has closed the other end.
-    match nix::unistd::write(&to_go, &[1]) {
+    match nix::unistd::write(to_go, &[1]) {
         Ok(_) | Err(nix::Error::EPIPE) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -2,7 +2,12 @@
 
 use std::fs;
 
-use crate::rogue::{Ended, ends};
+use crate::{
+    rogue::{Ended, ends},
+    running::{held_by, kill_run, noted},
+    site::{Site, wait_until},
+    together::Beside,
+};
 
 const TEN_GB: &str = "head -c 10000000000 /dev/zero";
 
@@ -63,4 +68,53 @@ fn bytes_that_are_no_text_are_shown_as_text() {
     assert!(tail.len() <= 4096 && tail.ends_with("…\n"), "{tail:?}");
     let raw = log(&ended);
     assert!(raw.starts_with(b"a\xff\x1b[31mb\0c\n"), "the file has what was written");
+}
+
+/// What is kept of the output goes to the disk as it comes, and is put in order once.
+#[test]
+fn a_large_log_needs_little_memory_and_is_written_about_once() {
+    let (output, kept) = (130_000_000_u64, 60_000_000_u64);
+    let script = format!("echo first; head -c {output} /dev/zero; echo; echo last; echo x >\"$1\"");
+    let site = Site::new().exporter_with(&script, &format!("log_max = \"{kept}B\"")).create();
+    site.ask("Emma").exits(75);
+    let gate = site.path("gate");
+    let mut tick = site.command(&["tick", "--allow-root", "--wait"]);
+    tick.env("PRESSROOM_TEST_POINT", format!("run-exporter-ended=pause:{}", gate.display()));
+    let tick = Beside::start(&mut tick);
+    wait_until("the exporter has ended", || site.path("gate.reached").exists());
+    let run = noted(&site, "run");
+    let about = |file: &str, key: &str| {
+        let text = fs::read_to_string(format!("/proc/{}/{file}", run.split(' ').next().unwrap())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(key)).expect(key);
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect(key)
+    };
+    // What the exporter wrote counts with its parent.
+    let (memory, written) = (about("status", "VmHWM:") * 1024, about("io", "wchar:") - output);
+    eprintln!("{output} bytes of output, {kept} kept: {memory} bytes of memory, {written} bytes written");
+    assert!(memory < kept / 2, "{memory} bytes of memory");
+    assert!(written < output + output / 4 + kept, "{written} bytes written");
+    fs::write(gate, "").unwrap();
+    tick.end().exits(0).stdout("").stderr("");
+    let attempt = site.text("SELECT id FROM attempt");
+    let log = fs::read(site.path("s/log").join(format!("{attempt}.log"))).unwrap();
+    assert_eq!(log.len() as u64, kept);
+    assert!(log.starts_with(b"first\n\0\0\0") && log.ends_with(b"\0\0\0\nlast\n"));
+}
+
+/// A run that is killed leaves a log whose newest bytes are not at its end.
+#[test]
+fn the_log_of_a_running_and_of_a_killed_run_is_read_in_order() {
+    let script = "echo first; seq 100000 123456; echo up >>../../../up\nuntil [ -e ../../../go ]; do sleep 0.01; done";
+    let site = held_by(script, "log_max = \"10000B\"\nmax_attempts = 2");
+    let log = || site.run(&["jobs", "log", "epub/Emma.epub"]).exits(0).out();
+    wait_until("the last line is there", || log().ends_with("\n123455\n123456\n"));
+    let log = log();
+    assert!(log.starts_with("first\n100000\n100001\n") && log.contains("bytes left out so far"), "{log}");
+    let (_, tail) = log.split_once("so far").unwrap();
+    let numbers: Vec<u32> = tail.lines().skip(2).map(|line| line.parse().expect("a whole number")).collect();
+    assert!(numbers.len() > 500 && numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{log}");
+    kill_run(&site);
+    site.brief_tick().exits(0).stderr("");
+    let kept = site.text("SELECT log_tail FROM attempt");
+    assert!(kept.ends_with("\n123455\n123456\n") && kept.len() > 3500, "{kept}");
 }
