@@ -100,3 +100,41 @@ fn an_export_succeeds_without_descriptors_of_processes() {
     assert_eq!(results(&site), "ok");
     nobody_is_left(&site);
 }
+
+/// So many opened files lie between two cases; one is the whole truth and takes minutes.
+const STEP: usize = 41;
+
+/// Whichever file cannot be opened while a dead run is reaped: what it has left is gone afterwards, or it keeps its seat
+/// and something is said.
+#[test]
+fn no_file_that_cannot_be_opened_leaves_a_process_without_a_seat() {
+    if !can_inject("no_file_that_cannot_be_opened_leaves_a_process_without_a_seat") {
+        return;
+    }
+    let (mut site, mut number) = (abandoned(), 1);
+    loop {
+        let when = format!("EMFILE:when={number}");
+        let tick = failing(&site, "openat", &when, None, &["tick", "--allow-root"]);
+        let (left, seat) = (strays(&site), site.count("SELECT count(*) FROM job WHERE status = 1"));
+        let case = format!("{number}: {:?}, {} seats, {left:?}\n{}", tick.output.status, seat, tick.err());
+        assert!(left.is_empty() || seat == 1, "{case}");
+        assert!(left.is_empty() || !tick.err().is_empty(), "{case}");
+        assert_eq!(site.ask("Emma").output.status.code(), Some(75), "{case}");
+        if left.is_empty() {
+            if tick.err().is_empty() && number > 400 {
+                return; // no call has failed
+            }
+            site = abandoned();
+        }
+        number += STEP;
+    }
+}
+
+/// A site whose run is dead and has left a daemon.
+fn abandoned() -> Site {
+    let site = held_by(LEFT, "max_attempts = 3");
+    let before = strays(&site);
+    kill_run(&site);
+    wait_until("the leader has died with its run", || strays(&site).len() < before.len());
+    site
+}
