@@ -7,6 +7,7 @@ use crate::{
     cli::Global,
     config::{self, Config},
     exit::{Exit, Failure},
+    process,
     site::{self, Site},
     store::{self, Store, StoreError},
 };
@@ -24,6 +25,7 @@ impl World {
         let config = config::load(&file).map_err(|error| Failure::new(Exit::Config, error))?;
         let site = Site::new(config.state_dir.clone());
         let cache = Cache::new(site.cache());
+        process::guard_database(&config.database);
         Ok(Self { config, site, cache })
     }
 

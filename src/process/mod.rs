@@ -24,6 +24,8 @@ mod overseer;
 mod phase;
 mod proc;
 mod progress;
+#[expect(unsafe_code, reason = "SQLite takes system calls as pointers to functions")]
+mod removing;
 #[expect(unsafe_code, reason = "the kernel is told what is not needed")]
 mod rest;
 mod rlimits;
@@ -45,6 +47,7 @@ pub use ids::{new_id, nonce, prepare_ids};
 pub use order::{Order, environment, resolve};
 pub use overseer::{Overseer, Progress, Wish};
 pub use progress::read_message;
+pub use removing::guard as guard_database;
 pub use rest::give_back;
 pub use rlimits::unsettable;
 pub use spawn::spawn;

@@ -7,6 +7,7 @@ use rusqlite::{
     Row, ToSql,
     types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, Value, ValueRef},
 };
+use serde::de::IgnoredAny;
 
 use crate::model::{
     attempt::AttemptId,
@@ -73,9 +74,11 @@ impl Unreadable {
 }
 
 fn column(row: &Row<'_>, error: &rusqlite::Error) -> String {
-    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
-    let (FromSqlConversionFailure(index, ..) | IntegralValueOutOfRange(index, _) | InvalidColumnType(index, ..)) =
-        error
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    let (FromSqlConversionFailure(index, ..)
+    | IntegralValueOutOfRange(index, _)
+    | InvalidColumnType(index, ..)
+    | Utf8Error(index, _)) = error
     else {
         return String::new();
     };
@@ -109,6 +112,9 @@ pub(super) struct Name(pub(super) String);
 /// The parameters of a job.
 pub(super) struct Params(pub(super) String);
 
+/// JSON that is read when it is needed.
+pub(super) struct Json;
+
 /// Text of limited length.
 pub(super) struct Text(pub(super) String);
 
@@ -134,7 +140,18 @@ impl FromSql for Name {
 
 impl FromSql for Params {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        text(value, |text| text.len() <= LONGEST_PARAMS).map(Self)
+        text(value, |text| text.len() <= LONGEST_PARAMS && text.starts_with('{') && is_json(text)).map(Self)
+    }
+}
+
+/// Without reading what it says; what nests too deep is none.
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+impl FromSql for Json {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        text(value, |text| text.len() <= LONGEST_TEXT && is_json(text)).map(|_| Self)
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     migrating::{VERSION, upgrade, version},
     schema, upkeep,
 };
+use crate::model::point;
 
 /// The tables, as they stand.
 pub(super) const SCHEMA: &str = include_str!("../../schema.sql");
@@ -166,7 +167,7 @@ fn trusted(path: &Path) -> Result<PathBuf> {
     }
     for path in [real.clone(), beside(&real, "-wal"), beside(&real, "-shm")] {
         match fs::symlink_metadata(&path) {
-            Ok(about) if !about.is_file() && !about.is_symlink() && !(about.is_dir() && path == real) => {
+            Ok(about) if !(about.is_file() || about.is_symlink() || about.is_dir() && path == real) => {
                 return refused(&path, "is not a regular file");
             }
             Ok(about) if about.is_file() && about.nlink() > 1 => {
@@ -175,6 +176,7 @@ fn trusted(path: &Path) -> Result<PathBuf> {
             _ => {}
         }
     }
+    point::at("store-looked");
     Ok(real)
 }
 

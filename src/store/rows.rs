@@ -11,7 +11,7 @@ use rusqlite::{
 
 use super::{
     Result, StoreError, View,
-    checked::{Filename, Kind, Name, Params as JobParams, RANKS, Text, Tries, Unreadable, invalid, sure},
+    checked::{Filename, Json, Kind, Name, Params as JobParams, RANKS, Text, Tries, Unreadable, invalid, sure},
 };
 use crate::model::{
     attempt::{Attempt, Record},
@@ -191,6 +191,7 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
     sure(row, "shutdowns", 0..=1_000_000)?;
     sure(row, "reported", 0..=1)?;
     row.get::<_, Stamp>("queued_since")?;
+    row.get::<_, Option<Json>>("limits")?;
     let waits = sure(row, "waits", 0..=2)?;
     let job = Job {
         id: sure(row, "id", 1..=i64::MAX - 1)?,

@@ -92,14 +92,14 @@ pub struct ScheduleState {
 
 impl View<'_> {
     pub fn queue(&self, name: &str) -> Result<QueueState> {
-        Ok(self.one(QUEUE, params![name], queue_state)?.unwrap_or_default())
+        Ok(self.one(QUEUE, params![name], |row| Ok(queue_state(row)))?.unwrap_or_default())
     }
 
     /// Every queue that a job was ever in or that was ever set to a mode, by name.
     pub fn queues(&self) -> Result<Vec<(String, QueueState)>> {
         let read = |row: &Row<'_>| Ok(row.get::<_, Name>("name").ok().map(|name| (name.0, queue_state(row))));
         let found = self.with_room(|| self.all(QUEUES, [], read))?;
-        found.into_iter().flatten().map(|(name, state)| Ok((name, state?))).collect()
+        Ok(found.into_iter().flatten().collect())
     }
 
     pub fn last_tick(&self) -> Result<Option<TickMark>> {
@@ -149,14 +149,14 @@ impl Tx<'_> {
 }
 
 /// What cannot be read counts as that of a queue that is not known.
-fn queue_state(row: &Row<'_>) -> rusqlite::Result<QueueState> {
+fn queue_state(row: &Row<'_>) -> QueueState {
     let count = |column| row.get::<_, Count>(column).map_or(0, |count| count.0);
-    Ok(QueueState {
+    QueueState {
         mode: row.get("mode").unwrap_or_default(),
         queued: count("queued"),
         delayed: count("delayed"),
         served: row.get("served").unwrap_or_default(),
-    })
+    }
 }
 
 impl ToSql for Mode {

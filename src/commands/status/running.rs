@@ -33,10 +33,10 @@ pub struct Running {
 
 /// All started jobs, the oldest first.
 pub fn all(world: &World, view: &View, now: Stamp) -> anyhow::Result<Vec<Running>> {
-    view.started()?.into_iter().map(|job| one(world, view, job, now)).collect()
+    Ok(view.started()?.into_iter().map(|job| one(world, view, job, now)).collect())
 }
 
-fn one(world: &World, view: &View, job: Job, now: Stamp) -> anyhow::Result<Running> {
+fn one(world: &World, view: &View, job: Job, now: Stamp) -> Running {
     // An attempt's row that cannot be read is as good as gone.
     let attempt = job.attempt.as_ref().and_then(|id| view.attempt(id).ok()).flatten();
     let limits = attempt.map(|attempt| attempt.limits);
@@ -45,7 +45,7 @@ fn one(world: &World, view: &View, job: Job, now: Stamp) -> anyhow::Result<Runni
     let allowed =
         limits.as_ref().map(|limits| limits.timeout.saturating_add(limits.kill_after).saturating_add(PATIENCE));
     let is_overdue = sight == Sight::Alive && allowed.is_some_and(|allowed| elapsed > allowed);
-    Ok(Running { job, sight, elapsed, timeout: limits.map(|limits| limits.timeout), is_overdue })
+    Running { job, sight, elapsed, timeout: limits.map(|limits| limits.timeout), is_overdue }
 }
 
 /// What the exporter has taken: by the clock of the limits, if its run has noted it and we may read it; else by the wall clock.

@@ -45,7 +45,9 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
     // The round may have begun long ago: a job that starts now must count for whoever asked in between.
     let mut problems = Vec::new();
     let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, Stamp::now(), &mut problems));
-    problems.into_iter().for_each(|problem| round.problem(problem));
+    for problem in problems {
+        round.problem(problem);
+    }
     let claimed = match claimed {
         Err(error) if is_full(&error) => {
             round.world.site.give_up_reserve()?;

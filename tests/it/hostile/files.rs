@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt};
 
 use super::{EMMA, World, oracle::Oracle};
+use crate::{site::Site, together::Paused};
 
 /// Something of every kind in the place of each file, and what the web user has then of it.
 const LIES: [(&str, &str); 8] = [
@@ -44,7 +45,9 @@ fn a_link_a_fifo_or_a_directory_in_the_place_of_a_file_costs_no_export_and_is_na
 fn journal(names: &str, pages: u32) -> Vec<u8> {
     const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
     let mut text = MAGIC.to_vec();
-    [0, 0, pages, 512, 4096].iter().for_each(|number: &u32| text.extend(number.to_be_bytes()));
+    for number in [0, 0, pages, 512, 4096] {
+        text.extend(u32::to_be_bytes(number));
+    }
     text.resize(512, 0);
     text.extend((0x4000_0000_u32 / 4096 + 1).to_be_bytes());
     text.extend(names.as_bytes());
@@ -73,6 +76,33 @@ fn a_planted_journal_of_the_database_removes_no_file() {
     fs::remove_file(&planted).unwrap();
     world.settle();
     assert_eq!(world.text("s/cache/epub/Emma.epub"), EMMA);
+}
+
+/// The look before the opening is no protection: the journal comes a moment later.
+#[test]
+fn a_journal_that_is_planted_while_the_database_is_opened_removes_no_file() {
+    let site = Site::new().create();
+    let key = site.path("id_ed25519");
+    for (number, words) in
+        [&["tick", "--allow-root"][..], &["jobs", "list"], &["request", "epub", "title=Emma"]].iter().enumerate()
+    {
+        fs::write(&key, "secret").unwrap();
+        site.ask("Nana");
+        let pages = u32::try_from(fs::metadata(site.path("s/queue/pressroom.db")).unwrap().size() / 4096).unwrap();
+        let text = journal(key.to_str().unwrap(), pages);
+        if number < 2 {
+            let paused = Paused::at(&site, "store-looked", words);
+            fs::write(site.path("s/queue/pressroom.db-journal"), &text).unwrap();
+            paused.go_on();
+        } else {
+            fs::write(site.path("s/queue/pressroom.db-journal"), &text).unwrap();
+            site.run(words);
+        }
+        assert!(key.exists(), "{words:?} removed it");
+        for name in ["s/queue/pressroom.db-journal", "gate-store-looked", "gate-store-looked.reached"] {
+            let _ = fs::remove_file(site.path(name));
+        }
+    }
 }
 
 #[test]

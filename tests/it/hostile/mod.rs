@@ -13,7 +13,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use nix::unistd::{Uid, User};
+use nix::unistd::Uid;
 
 use crate::{
     site::{Done, Site},
@@ -99,9 +99,8 @@ impl World {
     fn command(&self, user: &str, program: &str, words: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(words).current_dir(self.site.dir()).stdin(Stdio::null());
-        if let (true, Ok(Some(user))) = (self.program.is_some(), User::from_name(user)) {
-            let group = nix::unistd::Group::from_name("prtest").ok().flatten().map_or(user.gid, |group| group.gid);
-            command.uid(user.uid.as_raw()).gid(group.as_raw());
+        if let (true, Some(user)) = (self.program.is_some(), number_of("passwd", user)) {
+            command.uid(user).gid(number_of("group", "prtest").expect("their group"));
         }
         command
     }
@@ -204,6 +203,13 @@ fn started(filename: &str, attempt: &str) -> String {
     queued(filename, &[("status", "1"), ("started", &now), ("attempts", "1"), ("attempt", attempt)])
 }
 
-fn is_root() -> bool {
-    Uid::effective().is_root()
+/// The number of a user or a group.
+fn number_of(database: &str, name: &str) -> Option<u32> {
+    let line = Command::new("getent").args([database, name]).output().ok()?.stdout;
+    String::from_utf8_lossy(&line).split(':').nth(2)?.parse().ok()
+}
+
+/// The number of the crontab's user, if it is another one than the test's.
+fn cron_number() -> Option<u32> {
+    number_of("passwd", CRON).filter(|_| Uid::effective().is_root())
 }

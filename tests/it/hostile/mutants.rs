@@ -166,7 +166,7 @@ const FILES: [&str; 20] = [
     "mv pressroom.db p; mkdir pressroom.db",
     "rm pressroom.db",
     "head -c 5000 /dev/urandom >pressroom.db-journal",
-    "head -c 3000 /dev/urandom | dd of=pressroom.db bs=1 seek=RANDOM conv=notrunc",
+    "head -c 3000 /dev/urandom | timeout 2 dd of=pressroom.db bs=1 seek=RANDOM conv=notrunc",
 ];
 
 /// Numbers that depend on nothing but the seed.
@@ -252,7 +252,7 @@ fn change(world: &World, dice: &mut Dice, round: u64) -> String {
     world.web(&format!("request epub title=Good{round}")).exits(75);
     keep(world);
     let what = match dice.roll(6) {
-        0 => (0..TOGETHER).map(|_| format!("{};", dice.one(&SCHEMAS))).collect::<String>(),
+        0 => (0..TOGETHER).map(|_| dice.one(&SCHEMAS)).collect::<Vec<_>>().join(";") + ";",
         1 => {
             let canary = world.site.path("canary").display().to_string();
             let random = dice.roll(20_000).to_string();
@@ -277,7 +277,7 @@ fn change(world: &World, dice: &mut Dice, round: u64) -> String {
 
 #[track_caller]
 fn look(world: &World, oracle: &Oracle, round: u64, words: &str, what: &str) {
-    if round % TRACED == 0 && world.program.is_some() {
+    if round.is_multiple_of(TRACED) && world.program.is_some() {
         return oracle.strace(world, words);
     }
     let done = world.cron(words);

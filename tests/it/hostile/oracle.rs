@@ -27,11 +27,10 @@ impl Oracle {
             fs::write(&path, text).expect("a file");
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
         }
-        if let (true, Ok(Some(user))) = (super::is_root(), nix::unistd::User::from_name(CRON)) {
-            let all = ["", "private", "private/.ssh", "private/.ssh/id_ed25519", "backup.log", "x.lock"];
-            all.iter().for_each(|name| {
-                std::os::unix::fs::chown(dir.join(name), Some(user.uid.as_raw()), None).expect("an owner");
-            });
+        if let Some(cron) = super::cron_number() {
+            for name in ["", "private", "private/.ssh", "private/.ssh/id_ed25519", "backup.log", "x.lock"] {
+                std::os::unix::fs::chown(dir.join(name), Some(cron), None).expect("an owner");
+            }
         }
         let before = seen(&dir);
         Self { dir, before }

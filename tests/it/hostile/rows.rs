@@ -34,10 +34,9 @@ fn an_attempt_that_a_row_names_by_a_path_ends_nobody_and_tells_nothing() {
     fs::create_dir(&plant).unwrap();
     fs::write(plant.join("x.lock"), bystander.note()).unwrap();
     fs::write(plant.join("x.log"), "secret").unwrap();
-    #[cfg(unix)]
-    if let Some(cron) = nix::unistd::User::from_name(crate::users::CRON).unwrap().filter(|_| super::is_root()) {
+    if let Some(cron) = super::cron_number() {
         for name in ["x.lock", "x.log"] {
-            std::os::unix::fs::chown(plant.join(name), Some(cron.uid.as_raw()), None).unwrap();
+            std::os::unix::fs::chown(plant.join(name), Some(cron), None).unwrap();
         }
     }
     world.sql(&started("epub/Emma.epub", "'../../plant/x'"));
@@ -70,7 +69,7 @@ fn limits_that_a_row_leaves_open_are_the_configured_ones() {
     let high = high.replace("9e15", "9000000000000000");
     world.sql(&queued("epub/Emma.epub", &[("limits", open)]));
     world.sql(&queued("epub/Nana.epub", &[("limits", &high)]));
-    world.sql(&queued("epub/Nora.epub", &[("limits", "'[[[]'")]));
+    world.sql(&queued("epub/Nora.epub", &[("limits", "'[[[]]]'")]));
     world.settle();
     assert_eq!(world.text("s/cache/epub/Emma.epub"), EMMA);
     assert_eq!(world.text("s/cache/epub/Nora.epub"), EMMA.replace("Emma", "Nora"));
@@ -184,7 +183,7 @@ fn a_row_with_a_value_outside_every_check_stops_no_other_and_is_removed() {
     for title in ["Emma", "Nana"] {
         assert_eq!(world.text(&format!("s/cache/epub/{title}.epub")), EMMA.replace("Emma", title));
     }
-    for column in ["attempt", "rank", "queue", "filename", "shutdowns"] {
+    for column in ["filename", "exporter", "queue", "source", "rank", "priority"] {
         assert!(mail.contains(&format!("its {column} is not valid; it was removed")), "{column}: {mail}");
     }
     world.cron("check").exits(0);
