@@ -138,3 +138,21 @@ fn abandoned() -> Site {
     wait_until("the leader has died with its run", || strays(&site).len() < before.len());
     site
 }
+
+/// An id cannot be made without random numbers: nothing is claimed then, and nothing waits for them or panics.
+#[test]
+fn without_random_numbers_nothing_is_claimed_and_that_is_said() {
+    if !can_inject("without_random_numbers_nothing_is_claimed_and_that_is_said") {
+        return;
+    }
+    let site = Site::new().create();
+    site.ask("Emma").exits(75);
+    // The first two are those of the C library and of the standard library.
+    let tick = failing(&site, "getrandom", "EAGAIN:when=3+", None, &["tick", "--allow-root", "--wait"]);
+    tick.warns("cannot get random numbers");
+    assert!(!tick.err().contains("a fault in pressroom"), "{}", tick.err());
+    site.ask("Emma").exits(75).stdout("queued 1\n");
+    let urandom = Some(Path::new("/dev/urandom"));
+    failing(&site, "openat", "EMFILE", urandom, &["tick", "--allow-root", "--wait"]).exits(0).stdout("").stderr("");
+    site.ask("Emma").exits(0);
+}
