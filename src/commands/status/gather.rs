@@ -79,6 +79,17 @@ impl Report {
     /// Looks at everything, and judges it.
     pub fn gather(world: &World, view: &View) -> anyhow::Result<Self> {
         let now = Stamp::now();
+        Self::with_cache(world, view, cache(world, view, now), now)
+    }
+
+    /// The same for everybody: the cache is not walked through, its figures are those of the last full round.
+    pub fn at_a_glance(world: &World, view: &View) -> anyhow::Result<Self> {
+        let (files, size) = view.cache_figures()?.unwrap_or_default();
+        let cache = CacheSize { files, size, max_size: world.config.cache.max_size, excess: 0 };
+        Self::with_cache(world, view, cache, Stamp::now())
+    }
+
+    fn with_cache(world: &World, view: &View, cache: CacheSize, now: Stamp) -> anyhow::Result<Self> {
         let last_tick = view.last_tick()?;
         let mut report = Self {
             now,
@@ -90,7 +101,7 @@ impl Report {
             oldest: oldest(view)?,
             clock: clock::of(last_tick.as_ref(), now),
             last_tick,
-            cache: cache(world, view, now),
+            cache,
             disk: disk(world),
             last_hour: view.outcomes_since(now.minus(HOUR))?,
             breakers: breakers(world, view, now)?,

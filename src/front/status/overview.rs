@@ -56,7 +56,7 @@ fn running(running: &Running) -> Value {
 
 /// For everybody: how many, how old, and of no job in particular.
 pub(super) fn counts(visit: &Visit, view: &View) -> Result<Response, Refusal> {
-    let report = Report::gather(visit.world, view)?;
+    let report = Report::at_a_glance(visit.world, view)?;
     if html::wants_json(visit.variables, Some(&visit.asked)) {
         return Ok(in_json(&public(&report)));
     }

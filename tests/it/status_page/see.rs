@@ -58,6 +58,25 @@ fn without_a_name_nobody_sees_anything() {
 }
 
 #[test]
+fn a_public_page_does_not_walk_through_the_cache() {
+    let site = busy().more(&RULES.replace("[status]\n", "[status]\npublic = true\n"));
+    let log = site.path("trace");
+    for query in ["", "format=json"] {
+        let like = program(&site, "status", "GET", query);
+        let mut traced = std::process::Command::new("strace");
+        traced.args(["-f", "-e", "trace=openat,newfstatat,statx", "-o"]).arg(&log);
+        traced.args([env!("CARGO_BIN_EXE_pressroom"), "status", "--cgi"]).current_dir(site.dir()).env_clear();
+        traced.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        reply(&mut traced).is(200);
+        let calls = fs::read_to_string(&log).unwrap();
+        assert!(
+            calls.contains("pressroom.db") && !calls.contains("\"epub\"") && !calls.contains("Made.epub"),
+            "{calls}"
+        );
+    }
+}
+
+#[test]
 fn a_public_page_shows_counts_and_nothing_more() {
     let site = busy().more(&RULES.replace("[status]\n", "[status]\npublic = true\n"));
     let page = see(&site, "", "");
