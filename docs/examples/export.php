@@ -26,6 +26,8 @@ const STATUS = [
     'failed_unknown' => 500, 'unavailable' => 503, 'failed_timeout' => 504,
 ];
 
+// REMOTE_ADDR is set by the server. PHP_AUTH_USER and REMOTE_USER are whatever a visitor claims, unless the server has
+// asked for a password.
 $title = is_string($_GET['title'] ?? null) ? $_GET['title'] : '';
 $answer = pressroom_request('epub', ['title' => $title, 'lang' => 'en'], $_SERVER['REMOTE_ADDR'] ?? null);
 $state = $answer['state'];

@@ -31,6 +31,7 @@ STATUS = {
 
 
 def application(environ, start_response):
+    # REMOTE_USER is whatever name a visitor claims (nginx's uwsgi_params), unless the server has asked for a password.
     query = parse_qs(environ.get("QUERY_STRING", ""))
     title = query.get("title", [""])[0]
     answer = request("epub", client=environ.get("REMOTE_ADDR"), title=title, lang="en")

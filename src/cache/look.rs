@@ -1,16 +1,13 @@
 //! Looking a file up: what a hit costs.
 
 use std::{
-    fs::{self, File, Metadata, OpenOptions},
+    fs::{self, File, Metadata},
     io::{self, ErrorKind},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::MetadataExt,
     path::PathBuf,
 };
 
-use nix::{
-    libc::{O_NOFOLLOW, O_NONBLOCK},
-    unistd::Uid,
-};
+use nix::unistd::Uid;
 
 use super::{Cache, Entry, name, prune::made};
 use crate::model::clock::Stamp;
@@ -46,12 +43,13 @@ impl Cache {
     }
 
     /// The file of this name, opened: what is told about it stays true while it is read, whatever prune does.
+    /// It lies in the directory of its own exporter: no link leads from there to another's.
     pub fn open(&self, filename: &str) -> io::Result<Option<(File, Cached)>> {
-        let path = self.path(filename);
-        let opened = OpenOptions::new().read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(&path);
-        let Some(file) = absent_is_none(opened)? else { return Ok(None) };
+        let (exporter, name) = name::split(filename)?;
+        let Some(dir) = self.exporter_dir(exporter)? else { return Ok(None) };
+        let Some(file) = absent_is_none(dir.read(name))? else { return Ok(None) };
         let about = file.metadata()?;
-        Ok(about.is_file().then(|| (file, Cached::of(path, &about))))
+        Ok(about.is_file().then(|| (file, Cached::of(self.path(filename), &about))))
     }
 
     /// The file of this name, for a run: a regular file of the process's own user, below a directory that is no link.

@@ -74,7 +74,7 @@ pub struct Filters {
     /// In this queue
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
-    /// Asked for by this client, as the web server named it or as it is stored
+    /// Asked for by this client: its address or name, or the hash that is stored
     #[arg(long, value_name = "ID")]
     pub client: Option<String>,
 }

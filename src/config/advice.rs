@@ -25,7 +25,7 @@ pub fn warnings(config: &Config) -> Vec<String> {
         format!("queue {name}: max_running is {}, but the host never runs more than {most}", queue.max_running)
     });
     let exporters = config.exporters.values().flat_map(|exporter| about(config, exporter));
-    long_path(config).into_iter().chain(wide).chain(exporters).collect()
+    long_path(config).into_iter().chain(super::http::warnings(config)).chain(wide).chain(exporters).collect()
 }
 
 fn about(config: &Config, exporter: &Exporter) -> Vec<String> {

@@ -9,15 +9,16 @@ use toml::de::DeValue;
 
 use super::{
     sheet::Table,
-    types::{EnqueueOn, HttpRules, Sendfile},
+    types::{ClientSource, Config, EnqueueOn, HttpRules, PathForm, Sendfile},
     words,
 };
+use crate::model::client::Network;
 
 impl Default for HttpRules {
     fn default() -> Self {
         Self {
             enqueue_on: EnqueueOn::Get,
-            client: "REMOTE_ADDR".to_owned(),
+            client: ClientSource::Variable("REMOTE_ADDR".to_owned()),
             max_wait: Duration::ZERO,
             max_waiters: 4,
             refresh: None,
@@ -33,7 +34,7 @@ pub(super) fn read(top: &Table<'_>, dir: &Path) -> HttpRules {
     let Some(table) = top.table("http") else { return base };
     let rules = HttpRules {
         enqueue_on: table.word("enqueue_on", &[("get", EnqueueOn::Get), ("post", EnqueueOn::Post)], base.enqueue_on),
-        client: table.read("client", "the name of a CGI variable", client).unwrap_or(base.client),
+        client: table.read("client", CLIENT, client).unwrap_or(base.client),
         max_wait: table.duration("max_wait", base.max_wait),
         max_waiters: table.count("max_waiters", 0..=10_000, base.max_waiters),
         refresh: table.read_or("refresh", "off", r#""off" or a duration such as "1m""#, base.refresh, words::duration),
@@ -46,12 +47,38 @@ pub(super) fn read(top: &Table<'_>, dir: &Path) -> HttpRules {
 }
 
 const FAILED: &str = "two HTTP status codes from 400 to 599: of failed_unknown and of failed_timeout";
-const SENDFILE: &str = r#""off", "x-sendfile" or "x-accel-redirect:/internal""#;
+const SENDFILE: &str = r#""off", "x-sendfile", "x-sendfile:raw", "x-sendfile:encoded" or "x-accel-redirect:/internal""#;
+const CLIENT: &str = "the name of a CGI variable, \"x-forwarded-for:1\" with the number of the hop counted from the end, \
+                      or \"x-forwarded-for:10.0.0.0/8\" with the addresses of your own proxies";
+/// More proxies than this nobody has in a row.
+const MAX_HOPS: usize = 20;
 
-fn client(value: &DeValue<'_>) -> Option<String> {
-    let name = words::text(value)?;
+fn client(value: &DeValue<'_>) -> Option<ClientSource> {
+    let text = words::text(value)?;
+    if let Some(hop) = text.strip_prefix("x-forwarded-for:") {
+        return forwarded(hop);
+    }
     let is_variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    name.chars().all(is_variable).then(|| name.to_owned())
+    text.chars().all(is_variable).then(|| ClientSource::Variable(text.to_owned()))
+}
+
+fn forwarded(hop: &str) -> Option<ClientSource> {
+    match hop.parse() {
+        Ok(number) => (1..=MAX_HOPS).contains(&number).then_some(ClientSource::Hop(number)),
+        Err(_) => hop
+            .split(',')
+            .map(|network| network.trim().parse().ok())
+            .collect::<Option<Vec<Network>>>()
+            .map(ClientSource::Beyond),
+    }
+}
+
+/// What works, but may not do what it seems to.
+pub(super) fn warnings(config: &Config) -> Option<String> {
+    let whole = ClientSource::Variable("HTTP_X_FORWARDED_FOR".to_owned());
+    let text = "client in [http] takes the whole X-Forwarded-For header, most of which any visitor can make up: each \
+                request can come from a new client; write \"x-forwarded-for:1\" for the address that your own proxy added";
+    (config.http.client == whole).then(|| text.to_owned())
 }
 
 fn failed_status(value: &DeValue<'_>) -> Option<(u16, u16)> {
@@ -66,7 +93,9 @@ fn failed_status(value: &DeValue<'_>) -> Option<(u16, u16)> {
 fn sendfile(value: &DeValue<'_>) -> Option<Sendfile> {
     match value.as_str()? {
         "off" => Some(Sendfile::Off),
-        "x-sendfile" => Some(Sendfile::XSendfile),
+        "x-sendfile" => Some(Sendfile::XSendfile(PathForm::Known)),
+        "x-sendfile:raw" => Some(Sendfile::XSendfile(PathForm::Raw)),
+        "x-sendfile:encoded" => Some(Sendfile::XSendfile(PathForm::Encoded)),
         text => {
             let location = text.strip_prefix("x-accel-redirect:")?.trim_end_matches('/');
             let plain = location.starts_with('/') && location.bytes().all(|byte| byte.is_ascii_graphic());

@@ -40,6 +40,8 @@ use std::{
 
 use toml::de::{DeTable, DeValue};
 
+use crate::model::client::ClientNames;
+
 #[cfg(test)]
 pub use self::advice::LONGEST_PAUSE;
 pub use self::values::for_visitors;
@@ -52,6 +54,7 @@ use self::{
 const FILE: &str = "/etc/pressroom/pressroom.toml";
 const STATE_DIR: &str = "/var/lib/pressroom";
 const DATABASE: &str = "queue/pressroom.db";
+const CLIENT_NAMES: [(&str, ClientNames); 2] = [("hashed", ClientNames::Hashed), ("plain", ClientNames::Plain)];
 
 /// The configuration file to read: that of `--config`, else `$PRESSROOM_CONFIG`, else the system's.
 pub fn locate(flag: Option<&Path>) -> PathBuf {
@@ -110,6 +113,7 @@ fn read(file: &Path, sheet: &Sheet<'_>) -> Config {
         file: file.to_owned(),
         database: database(&top, &state_dir),
         state_dir,
+        client_names: top.word("client_names", &CLIENT_NAMES, ClientNames::default()),
         queues: queues(&top, &exporters, &host),
         host,
         http: http::read(&top, dir),

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::OnceLock, time::Duration};
 
-use crate::model::{limits::Limits, status::Outcome};
+use crate::model::{
+    client::{ClientNames, Network},
+    limits::Limits,
+    status::Outcome,
+};
 
 /// A whole `pressroom.toml`. Maps are ordered by name; parameters keep the order of the file.
 #[derive(Clone, Debug)]
@@ -13,6 +17,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Absolute path of the `SQLite` database.
     pub database: PathBuf,
+    /// How clients are stored that are not named by an address.
+    pub client_names: ClientNames,
     pub cache: CacheRules,
     pub host: HostRules,
     pub queues: BTreeMap<String, QueueRules>,
@@ -79,15 +85,37 @@ pub enum Sendfile {
     Off,
     /// The internal location in front of the path below `cache/`, such as `/internal`.
     XAccelRedirect(String),
-    XSendfile,
+    XSendfile(PathForm),
+}
+
+/// `http.client`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientSource {
+    /// This CGI variable, whole.
+    Variable(String),
+    /// `x-forwarded-for:1`: so many addresses from the end of `X-Forwarded-For`, the last being the first.
+    Hop(usize),
+    /// `x-forwarded-for:10.0.0.0/8`: the last address of `X-Forwarded-For` that is not one of these proxies'.
+    Beyond(Vec<Network>),
+}
+
+/// `http.sendfile` with `X-Sendfile`: how the server reads the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathForm {
+    /// As far as the server is known by its name.
+    Known,
+    /// `x-sendfile:raw`: it takes the path as it stands.
+    Raw,
+    /// `x-sendfile:encoded`: it decodes percent-encoding.
+    Encoded,
 }
 
 /// `[http]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpRules {
     pub enqueue_on: EnqueueOn,
-    /// The CGI variable that names the client.
-    pub client: String,
+    /// What names a client who has not logged in.
+    pub client: ClientSource,
     pub max_wait: Duration,
     pub max_waiters: u32,
     /// `None`: visitors may not ask for a new copy; else the age below which a file counts all the same.

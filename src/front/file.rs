@@ -33,21 +33,39 @@ pub(super) struct Ready {
 
 impl Ready {
     pub(super) fn response(self, how: &Sendfile, method: Method, request: &Variables, now: Stamp) -> Response {
-        let validators = Validators::of(&self.cached, now);
-        if let Some((name, value)) = sendfile::header(how, request, &self.filename, &self.cached) {
-            let response = self.fresh(self.described(Response::new(200), now), &validators, now);
-            return response.with("Accept-Ranges", "bytes").with(name, value);
-        }
+        let header = sendfile::header(how, request, &self.filename, &self.cached);
+        let ours = Validators::of(&self.cached, now);
+        let (header, validators) = match how {
+            // Visitors have never seen ours.
+            Sendfile::XAccelRedirect(_) if header.is_some() => (header, Validators::of_nginx(&self.cached)),
+            _ => (header.filter(|_| ours.are_complete()), ours),
+        };
         let size = self.cached.size;
         match (validators.judge(request), range::read(asked_range(method, request), size)) {
             (Verdict::Failed, _) => Response::passing(412).with("Content-Length", "0"),
-            (Verdict::NotModified, _) => self.fresh(Response::new(304), &validators, now),
             (Verdict::Serve, Wanted::Nothing) => unsatisfiable(size),
+            (verdict, part) => match header {
+                Some(header) => self.handed_over(header, &validators, now),
+                None => self.answered(verdict, part, &validators, now),
+            },
+        }
+    }
+
+    /// The server sends it, and judges the conditions that let it send less.
+    fn handed_over(&self, (name, value): (&'static str, String), validators: &Validators, now: Stamp) -> Response {
+        let response = self.fresh(self.described(Response::new(200), now), validators, now);
+        response.with("Accept-Ranges", "bytes").with(name, value)
+    }
+
+    fn answered(self, verdict: Verdict, part: Wanted, validators: &Validators, now: Stamp) -> Response {
+        let size = self.cached.size;
+        match (verdict, part) {
+            (Verdict::NotModified, _) => self.fresh(Response::new(304), validators, now),
             (Verdict::Serve, Wanted::Part(part)) => {
                 let span = format!("bytes {}-{}/{size}", part.start, part.end - 1);
-                self.sent(Response::new(206).with("Content-Range", span), &validators, part, now)
+                self.sent(Response::new(206).with("Content-Range", span), validators, part, now)
             }
-            (Verdict::Serve | Verdict::Whole, _) => self.sent(Response::new(200), &validators, 0..size, now),
+            _ => self.sent(Response::new(200), validators, 0..size, now),
         }
     }
 
@@ -70,7 +88,7 @@ impl Ready {
     fn fresh(&self, response: Response, validators: &Validators, now: Stamp) -> Response {
         response
             .with("ETag", &*validators.etag)
-            .with("Last-Modified", validators.last_modified())
+            .maybe("Last-Modified", validators.last_modified())
             .with("Cache-Control", format!("private, max-age={}", self.seconds_left(now)))
     }
 
@@ -103,12 +121,14 @@ fn can_run_scripts(content_type: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::response::Body;
+    use crate::{config::PathForm, front::response::Body};
 
     const MADE: Stamp = Stamp(1_772_366_400_000);
+    const TAG: &str = "\"2-a-1898b5d9b3d68000\"";
 
     fn ready() -> Ready {
-        let cached = Cached { size: 10, made: MADE, mtime_ns: 1, inode: 2, ..Cached::default() };
+        let cached =
+            Cached { size: 10, made: MADE, mtime_ns: i128::from(MADE.0) * 1_000_000, inode: 2, ..Cached::default() };
         Ready {
             file: tempfile::tempfile().unwrap(),
             cached,
@@ -131,7 +151,7 @@ mod tests {
         for (name, value) in [
             ("Content-Type", "application/epub+zip"),
             ("Content-Length", "10"),
-            ("ETag", "\"2-a-1\""),
+            ("ETag", TAG),
             ("Last-Modified", "Sun, 01 Mar 2026 12:00:00 GMT"),
             ("Accept-Ranges", "bytes"),
             ("Cache-Control", "private, max-age=500"),
@@ -158,11 +178,9 @@ mod tests {
 
     #[test]
     fn an_answer_without_the_document_does_not_carry_its_name() {
-        for (header, value, status) in [
-            ("HTTP_RANGE", "bytes=10-", 416),
-            ("HTTP_IF_NONE_MATCH", "\"2-a-1\"", 304),
-            ("HTTP_IF_MATCH", "\"x\"", 412),
-        ] {
+        for (header, value, status) in
+            [("HTTP_RANGE", "bytes=10-", 416), ("HTTP_IF_NONE_MATCH", TAG, 304), ("HTTP_IF_MATCH", "\"x\"", 412)]
+        {
             let answer = asked(&[(header, value)]);
             assert_eq!(answer.status, status);
             assert_eq!((answer.header("Content-Type"), answer.header("Content-Disposition")), (None, None));
@@ -194,5 +212,27 @@ mod tests {
         let answer = ready().response(&Sendfile::XAccelRedirect("/i".into()), Method::Get, &variables, MADE);
         assert_eq!((answer.status, answer.header("X-Accel-Redirect")), (200, Some("/i/epub/a.epub")));
         assert!(answer.header("Content-Length").is_none() && matches!(answer.body, Body::None));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_never_handed_to_the_server() {
+        let answer = |how: &Sendfile, header: &str, value: &str| {
+            let software = ("SERVER_SOFTWARE", "lighttpd/1.4.69");
+            ready().response(how, Method::Get, &Variables::of(&[software, (header, value)]), MADE.plus_ms(1000))
+        };
+        let (accel, other) = (Sendfile::XAccelRedirect("/i".into()), Sendfile::XSendfile(PathForm::Known));
+        for (how, tag) in [(&accel, "\"69a42a40-a\""), (&other, TAG)] {
+            for (header, value, status) in [
+                ("HTTP_IF_MATCH", "\"x\"", 412),
+                ("HTTP_RANGE", "bytes=10-", 416),
+                ("HTTP_RANGE", "bytes=10-,20-", 416),
+            ] {
+                let refused = answer(how, header, value);
+                assert_eq!((refused.status, refused.header("Content-Disposition")), (status, None));
+                assert!(refused.header("X-Sendfile").is_none() && refused.header("X-Accel-Redirect").is_none());
+            }
+            assert_eq!(answer(how, "HTTP_IF_MATCH", tag).status, 200);
+            assert!(answer(how, "HTTP_IF_NONE_MATCH", tag).header("Content-Disposition").is_some());
+        }
     }
 }

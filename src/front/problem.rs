@@ -13,6 +13,8 @@ pub(super) enum Problem {
     TooLarge,
     /// A body that is no form.
     NotAForm,
+    /// A browser says that the form comes from another site.
+    Foreign,
     /// No exporter is named, or one that is not there for visitors.
     Unknown,
     /// One sentence about what does not fit.
@@ -26,6 +28,7 @@ impl Problem {
             Self::Length => 411,
             Self::TooLarge => 413,
             Self::NotAForm => 415,
+            Self::Foreign => 403,
             Self::Unknown => 404,
             Self::Bad(_) => 400,
         }
@@ -42,6 +45,7 @@ impl Problem {
             Self::Length => "the form has to say how long it is",
             Self::TooLarge => "the form is too large",
             Self::NotAForm => "only forms (application/x-www-form-urlencoded) are read",
+            Self::Foreign => "the form comes from another site",
             Self::Unknown => "there is no such export",
             Self::Bad(sentence) => sentence,
         }

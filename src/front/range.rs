@@ -14,7 +14,19 @@ pub(super) enum Wanted {
 
 /// Reads a `Range` header for a file of `size` bytes.
 pub(super) fn read(header: Option<&str>, size: u64) -> Wanted {
-    let Some((first, last)) = header.and_then(spec) else { return Wanted::Whole };
+    let Some(specs) = header.and_then(specs) else { return Wanted::Whole };
+    let mut parts = specs.split(',').map(|one| part(one, size));
+    match (parts.next(), parts.next()) {
+        (Some(only), None) => only,
+        // Several parts are not sent, but that none of them lies within the file is told.
+        (Some(Wanted::Nothing), Some(Wanted::Nothing)) if parts.all(|part| part == Wanted::Nothing) => Wanted::Nothing,
+        _ => Wanted::Whole,
+    }
+}
+
+fn part(spec: &str, size: u64) -> Wanted {
+    let Some((first, last)) = spec.trim().split_once('-') else { return Wanted::Whole };
+    let (first, last) = (first.trim_end(), last.trim_start());
     match (number(first), number(last)) {
         (Some(first), Some(last)) if last < first => Wanted::Whole,
         (Some(first), _) if first >= size => Wanted::Nothing,
@@ -29,11 +41,10 @@ fn suffix(length: u64, size: u64) -> Wanted {
     if length == 0 || size == 0 { Wanted::Nothing } else { Wanted::Part(size.saturating_sub(length)..size) }
 }
 
-/// First and last of `bytes=FIRST-LAST`; either may be empty.
-fn spec(header: &str) -> Option<(&str, &str)> {
-    let (unit, spec) = header.split_once('=')?;
-    let (first, last) = spec.trim().split_once('-')?;
-    unit.trim().eq_ignore_ascii_case("bytes").then_some((first.trim_end(), last.trim_start()))
+/// The list behind `bytes=`.
+fn specs(header: &str) -> Option<&str> {
+    let (unit, specs) = header.split_once('=')?;
+    unit.trim().eq_ignore_ascii_case("bytes").then_some(specs)
 }
 
 /// A number that does not fit into 64 bits lies behind the end of every file.
@@ -59,7 +70,14 @@ mod tests {
 
     #[test]
     fn nothing_within_the_file_cannot_be_served() {
-        for text in ["bytes=10-", "bytes=10-20", "bytes=-0", "bytes=99999999999999999999999999-"] {
+        for text in [
+            "bytes=10-,20-",
+            "bytes=10-, -0,11-12",
+            "bytes=10-",
+            "bytes=10-20",
+            "bytes=-0",
+            "bytes=99999999999999999999999999-",
+        ] {
             assert_eq!(read(Some(text), 10), Wanted::Nothing, "{text}");
         }
         assert_eq!(read(Some("bytes=0-"), 0), Wanted::Nothing);
@@ -76,6 +94,8 @@ mod tests {
             "bytes=-",
             "bytes=3-1",
             "bytes=0-1,4-5",
+            "bytes=10-,4-5",
+            "bytes=10-,x",
             "lines=0-1",
             "bytes=a-b",
             "bytes=1-x",

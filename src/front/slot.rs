@@ -2,17 +2,14 @@
 //!
 //! The kernel lets a lock go with its process, so a killed CGI program leaks no seat.
 
-use std::{
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-};
+use std::{fs::File, io, path::Path};
 
 use nix::{
     fcntl::{FcntlArg, fcntl},
     libc,
 };
+
+use crate::site;
 
 /// A seat; it is free again when this is dropped.
 #[derive(Debug)]
@@ -22,7 +19,7 @@ pub(super) struct Slot {
 
 /// Takes a free seat of `many` in `file`, which is made if it is not there. `None`: all are taken.
 pub(super) fn take(file: &Path, many: u32) -> io::Result<Option<Slot>> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o660).open(file)?;
+    let file = site::open_shared(file)?;
     let free = (0..many).any(|seat| lock(&file, seat));
     Ok(free.then_some(Slot { _file: file }))
 }

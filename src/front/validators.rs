@@ -5,6 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::variables::Variables;
 use crate::{cache::Cached, model::clock::Stamp};
 
+/// In nanoseconds.
+const SECOND: i128 = 1_000_000_000;
+
 /// What tells one version of a file from every other.
 #[derive(Clone, Debug)]
 pub(super) struct Validators {
@@ -12,7 +15,8 @@ pub(super) struct Validators {
     pub(super) etag: String,
     /// Whole seconds since 1970.
     modified: u64,
-    now: u64,
+    /// Whether no second version can come with the same date any more (RFC 9110, section 8.8.2.2).
+    is_date_strong: bool,
 }
 
 /// What the conditions of a request come to.
@@ -29,15 +33,31 @@ pub(super) enum Verdict {
 }
 
 impl Validators {
+    /// The date is the end of the second in which the file was made, and is told only a second after that. So whoever
+    /// knows this date has this version, though another one was made in the same second.
     pub(super) fn of(cached: &Cached, now: Stamp) -> Self {
         let etag = format!("\"{:x}-{:x}-{:x}\"", cached.inode, cached.size, cached.mtime_ns);
-        let now = seconds(now.system_time());
-        Self { etag, modified: seconds(cached.made.system_time()).min(now), now }
+        let modified =
+            u64::try_from(cached.mtime_ns.div_euclid(SECOND) + i128::from(cached.mtime_ns.rem_euclid(SECOND) > 0));
+        let modified = modified.unwrap_or(0);
+        Self { etag, modified, is_date_strong: modified < seconds(now.system_time()) }
     }
 
-    /// As an HTTP date; never ahead of now.
-    pub(super) fn last_modified(&self) -> String {
-        httpdate::fmt_http_date(UNIX_EPOCH + std::time::Duration::from_secs(self.modified))
+    /// Those that nginx gives a file which it sends itself.
+    pub(super) fn of_nginx(cached: &Cached) -> Self {
+        let modified = u64::try_from(cached.mtime_ns.div_euclid(SECOND)).unwrap_or(0);
+        Self { etag: format!("\"{modified:x}-{:x}\"", cached.size), modified, is_date_strong: false }
+    }
+
+    /// Whether a server may send the file with these: it would make up a date of its own for one that has none.
+    pub(super) const fn are_complete(&self) -> bool {
+        self.is_date_strong
+    }
+
+    /// As an HTTP date. `None`: it does not tell this version from another one yet.
+    pub(super) fn last_modified(&self) -> Option<String> {
+        let date = UNIX_EPOCH + std::time::Duration::from_secs(self.modified);
+        self.is_date_strong.then(|| httpdate::fmt_http_date(date))
     }
 
     /// In the order of RFC 9110, section 13.2.2.
@@ -50,7 +70,8 @@ impl Validators {
         };
         let unchanged = match (header("HTTP_IF_NONE_MATCH"), header("HTTP_IF_MODIFIED_SINCE").and_then(date)) {
             (Some(tags), _) => self.is_among(tags, Strength::Weak),
-            (None, Some(date)) => self.modified <= date,
+            // A date that is not ours is of another version, whichever of the two is the later one.
+            (None, Some(date)) => self.is_date(date),
             (None, None) => false,
         };
         match header("HTTP_IF_RANGE") {
@@ -70,9 +91,13 @@ impl Validators {
         opaque == self.etag
     }
 
-    /// `If-Range`. A date is good enough only if no second version can have come in the same second.
+    /// `If-Range`.
     fn is_exactly(&self, validator: &str) -> bool {
-        validator == self.etag || (self.modified < self.now && date(validator) == Some(self.modified))
+        validator == self.etag || date(validator).is_some_and(|date| self.is_date(date))
+    }
+
+    fn is_date(&self, date: u64) -> bool {
+        self.is_date_strong && self.modified == date
     }
 }
 
@@ -109,10 +134,17 @@ mod tests {
     const NOON: &str = "Sun, 01 Mar 2026 12:00:00 GMT";
     const NOON_MS: i64 = 1_772_366_400_000;
 
+    const TAG: &str = "\"a-10-1898b5d9ade09f00\"";
+
+    /// Made a tenth of a second before noon.
+    fn cached() -> Cached {
+        let made = Stamp(NOON_MS - 100);
+        let mtime_ns = i128::from(made.0) * 1_000_000;
+        Cached { path: "/c/epub/a.epub".into(), size: 16, made, mtime_ns, inode: 10, device: 1 }
+    }
+
     fn validators(age_ms: i64) -> Validators {
-        let made = Stamp(NOON_MS + 250);
-        let cached = Cached { path: "/c/epub/a.epub".into(), size: 16, made, mtime_ns: 255, inode: 10, device: 1 };
-        Validators::of(&cached, made.plus_ms(age_ms))
+        Validators::of(&cached(), cached().made.plus_ms(age_ms))
     }
 
     fn verdict(headers: &[(&str, &str)]) -> Verdict {
@@ -120,15 +152,29 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_strong_and_a_date_is_in_whole_seconds() {
-        assert_eq!(validators(0).etag, "\"a-10-ff\"");
-        assert_eq!(validators(0).last_modified(), NOON);
-        assert_eq!(validators(-60_000).last_modified(), "Sun, 01 Mar 2026 11:59:00 GMT");
+    fn a_tag_is_strong_and_a_date_is_told_when_its_second_is_over() {
+        assert_eq!(validators(0).etag, TAG);
+        assert_eq!(validators(1100).last_modified().as_deref(), Some(NOON));
+        for early in [0, 99, 1099, -60_000] {
+            assert_eq!(validators(early).last_modified(), None, "{early}");
+        }
+        let whole = Cached { mtime_ns: i128::from(NOON_MS) * 1_000_000, ..cached() };
+        assert_eq!(Validators::of(&whole, Stamp(NOON_MS + 1000)).last_modified().as_deref(), Some(NOON));
+    }
+
+    #[test]
+    fn a_date_of_the_same_second_is_no_proof() {
+        let asked = Variables::of(&[("HTTP_IF_MODIFIED_SINCE", "Sun, 01 Mar 2026 11:59:59 GMT")]);
+        assert_eq!(validators(60_000).judge(&asked), Verdict::Serve);
+        let early = Variables::of(&[("HTTP_IF_MODIFIED_SINCE", NOON)]);
+        assert_eq!(validators(50).judge(&early), Verdict::Serve);
+        let later = Variables::of(&[("HTTP_IF_MODIFIED_SINCE", "Sun, 01 Mar 2026 12:00:01 GMT")]);
+        assert_eq!(validators(60_000).judge(&later), Verdict::Serve);
     }
 
     #[test]
     fn a_copy_that_is_current_is_not_sent_again() {
-        for tags in ["\"a-10-ff\"", "W/\"a-10-ff\"", "*", "\"x,y\", \"a-10-ff\"", "\"\",\"a-10-ff\""] {
+        for tags in [TAG, &format!("W/{TAG}"), "*", &format!("\"x,y\", {TAG}"), &format!("\"\",{TAG}")] {
             assert_eq!(verdict(&[("HTTP_IF_NONE_MATCH", tags)]), Verdict::NotModified, "{tags}");
         }
         assert_eq!(verdict(&[("HTTP_IF_MODIFIED_SINCE", NOON)]), Verdict::NotModified);
@@ -136,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_copy_that_is_not_current_is_sent() {
-        for tags in ["\"b\"", "a-10-ff", "\"a-10-ff", "\"x, \"a-10-f\""] {
+        for tags in ["\"b\"", TAG.trim_matches('"'), TAG.trim_end_matches('"'), "\"x, \"a-10-f\""] {
             assert_eq!(verdict(&[("HTTP_IF_NONE_MATCH", tags)]), Verdict::Serve, "{tags}");
         }
         assert_eq!(verdict(&[("HTTP_IF_MODIFIED_SINCE", "Sun, 01 Mar 2026 11:59:59 GMT")]), Verdict::Serve);
@@ -147,21 +193,21 @@ mod tests {
 
     #[test]
     fn a_part_fits_only_to_its_own_version() {
-        assert_eq!(verdict(&[("HTTP_IF_RANGE", "\"a-10-ff\"")]), Verdict::Serve);
+        assert_eq!(verdict(&[("HTTP_IF_RANGE", TAG)]), Verdict::Serve);
         assert_eq!(verdict(&[("HTTP_IF_RANGE", NOON)]), Verdict::Serve);
-        for other in ["\"b\"", "W/\"a-10-ff\"", "Sun, 01 Mar 2026 12:00:01 GMT", "*", ""] {
+        for other in ["\"b\"", &format!("W/{TAG}"), "Sun, 01 Mar 2026 12:00:01 GMT", "*", ""] {
             let verdict = verdict(&[("HTTP_IF_RANGE", other)]);
             assert_eq!(verdict, if other.is_empty() { Verdict::Serve } else { Verdict::Whole }, "{other}");
         }
-        let same_second = validators(500).judge(&Variables::of(&[("HTTP_IF_RANGE", NOON)]));
+        let same_second = validators(50).judge(&Variables::of(&[("HTTP_IF_RANGE", NOON)]));
         assert_eq!(same_second, Verdict::Whole);
     }
 
     #[test]
     fn who_wants_the_old_version_or_none_is_told() {
         assert_eq!(verdict(&[("HTTP_IF_MATCH", "\"b\"")]), Verdict::Failed);
-        assert_eq!(verdict(&[("HTTP_IF_MATCH", "W/\"a-10-ff\"")]), Verdict::Failed);
-        assert_eq!(verdict(&[("HTTP_IF_MATCH", "\"a-10-ff\"")]), Verdict::Serve);
+        assert_eq!(verdict(&[("HTTP_IF_MATCH", &format!("W/{TAG}"))]), Verdict::Failed);
+        assert_eq!(verdict(&[("HTTP_IF_MATCH", TAG)]), Verdict::Serve);
         assert_eq!(verdict(&[("HTTP_IF_UNMODIFIED_SINCE", "Sun, 01 Mar 2026 11:00:00 GMT")]), Verdict::Failed);
         assert_eq!(verdict(&[("HTTP_IF_UNMODIFIED_SINCE", NOON)]), Verdict::Serve);
     }

@@ -5,7 +5,7 @@ use std::{fs::File, io::Read, os::fd::AsFd, time::Duration};
 use super::{
     client,
     file::Ready,
-    name,
+    log, name, origin,
     problem::Problem,
     reply::Reply,
     response::Response,
@@ -82,6 +82,7 @@ impl<'a> Visit<'a> {
         // A page that came back to a task would start it again and again.
         self.reply.address = (!exporter.is_task()).then(|| settled(&address, after));
         match wish.method {
+            Method::Post if origin::is_from_elsewhere(self.reply.variables) => Err(Problem::Foreign.into()),
             Method::Post => self.post(&wish, &address, ask),
             _ if wish.refresh && after.is_some() => Ok(see_other(&wish, &address)),
             _ => self.get(&wish, ask),
@@ -161,10 +162,23 @@ impl<'a> Visit<'a> {
     /// Checked wholly, and with the visitor's name in it, which only a job that is queued needs.
     fn signed<'b>(&self, ask: Ask<'b>) -> Result<Ask<'b>, Stop> {
         ask.vet(&self.world.config)?.map_err(Stop::Refused)?;
-        let name = client::named(self.reply.variables, &self.world.config.http.client);
-        let Some(name) = name.filter(|_| !ask.no_enqueue) else { return Ok(ask) };
-        let key = self.world.open_store_for_request()?.view().client_key().map_err(anyhow::Error::from)?;
-        Ok(Ask { client: Some(client::hashed(&key, name)), ..ask })
+        if ask.no_enqueue {
+            return Ok(ask);
+        }
+        let client = client::of(self.reply.variables, &self.world.config.http.client);
+        if client.is_missing {
+            self.note_missing();
+        }
+        Ok(Ask { name: client.name, ..ask })
+    }
+
+    /// Without what `http.client` names, all visitors behind a proxy are one client: an admin has to know.
+    fn note_missing(&self) {
+        match self.world.site.note_unnamed() {
+            Ok(true) => log::line("the server does not set what client in [http] names; REMOTE_ADDR is taken instead"),
+            Ok(false) => {}
+            Err(error) => log::line(format_args!("cannot note in {}: {error}", self.world.site.unnamed().display())),
+        }
     }
 
     /// Holds the answer while there is a seat and hope that it becomes a better one.
@@ -175,10 +189,19 @@ impl<'a> Visit<'a> {
         if !pending || limit == Duration::ZERO || wish.method != Method::Get {
             return Ok(answer);
         }
-        match slot::take(&self.world.site.queue().join("waiters"), rules.max_waiters)? {
+        match self.seat() {
             Some(_seat) => Ok(request::until_settled(self.world, ask, answer, limit)?),
             None => Ok(answer),
         }
+    }
+
+    /// A seat for one who waits. Where there can be none, the answer comes at once.
+    fn seat(&self) -> Option<slot::Slot> {
+        let file = self.world.site.waiters();
+        slot::take(&file, self.world.config.http.max_waiters).unwrap_or_else(|error| {
+            log::line(format_args!("cannot use {}: {error}; nobody can wait for a file", file.display()));
+            None
+        })
     }
 }
 

@@ -39,7 +39,7 @@ impl Site {
         for item in layout::items(&site, config).into_iter().chain(layout::shelves(&site, config)) {
             maker.item(&item)?;
         }
-        for item in layout::companions(config) {
+        for item in layout::companions(&site, config) {
             maker.companion(&item)?;
         }
         try_out(&site)?;

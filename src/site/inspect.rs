@@ -36,6 +36,8 @@ impl Site {
         problems.extend(membership(Uid::from_raw(top.uid()), Gid::from_raw(top.gid())));
         let items = [layout::items(self, config), layout::shelves(self, config)].concat();
         problems.extend(items.iter().flat_map(|item| item_problems(item, (top.uid(), top.gid()))));
+        let there = layout::companions(self, config).into_iter().filter(|item| item.path.symlink_metadata().is_ok());
+        problems.extend(there.flat_map(|item| item_problems(&item, (top.uid(), top.gid()))));
         problems
     }
 

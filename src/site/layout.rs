@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Site, dir::Kind, marker};
+use super::{Site, dir::Kind, marker, shared};
 use crate::config::Config;
 
 /// The mode of the state directory itself.
@@ -36,7 +36,6 @@ pub(super) fn items(site: &Site, config: &Config) -> Vec<Item> {
         item(config.database.clone(), Kind::File, 0o660, true),
         item(site.doorbell(), Kind::Fifo, 0o660, true),
         item(site.reserve(), Kind::File, 0o660, true),
-        item(site.waiters(), Kind::File, 0o660, true),
     ]
 }
 
@@ -47,14 +46,15 @@ pub(super) fn shelves(site: &Site, config: &Config) -> Vec<Item> {
     there.map(|path| Item { path, kind: Kind::Directory, mode: 0o2750, shared: false }).collect()
 }
 
-/// What `SQLite` keeps beside the database; it may be absent.
-pub(super) fn companions(config: &Config) -> Vec<Item> {
+/// What `SQLite` keeps beside the database, and what visits have made at run time; it may be absent.
+pub(super) fn companions(site: &Site, config: &Config) -> Vec<Item> {
     let beside = |ending: &str| {
         let mut path = config.database.clone().into_os_string();
         path.push(ending);
         Item { path: path.into(), kind: Kind::File, mode: 0o660, shared: true }
     };
-    vec![beside("-wal"), beside("-shm")]
+    let made = |path| Item { path, kind: Kind::File, mode: shared::MODE, shared: true };
+    vec![beside("-wal"), beside("-shm"), made(site.waiters()), made(site.unnamed())]
 }
 
 /// The word for a kind, as in "is not a directory".

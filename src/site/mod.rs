@@ -19,6 +19,7 @@ mod note;
 mod owners;
 mod reserve;
 mod round;
+mod shared;
 mod work;
 
 use std::{
@@ -33,6 +34,7 @@ pub use lock::{Probe, Sight};
 pub use machine::{boot_id, machine_id};
 pub use note::{LockNote, ProcessId};
 pub use round::RoundMark;
+pub use shared::open_shared;
 
 use crate::{config::Config, model::attempt::AttemptId};
 
@@ -125,10 +127,6 @@ impl Site {
 
     pub fn reserve(&self) -> PathBuf {
         self.queue().join("reserve")
-    }
-
-    pub fn waiters(&self) -> PathBuf {
-        self.queue().join("waiters")
     }
 
     pub fn work_of(&self, attempt: &AttemptId) -> PathBuf {

@@ -3,12 +3,7 @@
 use rusqlite::params;
 
 use super::{Result, Tx, View, counting, rows::Count};
-use crate::model::{
-    attempt::Attempt,
-    clock::Stamp,
-    job::Job,
-    status::Status,
-};
+use crate::model::{attempt::Attempt, clock::Stamp, job::Job, status::Status};
 
 /// One whose source has been started already, which never are many, goes with that source or not at all.
 pub(super) const OVERDUE: &str = "

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     site::Site,
-    web::{RULES, Reply, ask, cgi, get, post, reply, reply_to_body, site},
+    web::{RULES, Reply, ask, cgi, get, post, program, reply, reply_to_body, reply_to_form, site},
 };
 
 const JSON: &[(&str, &str)] = &[("HTTP_ACCEPT", "application/json")];
@@ -25,6 +25,7 @@ fn jobs(site: &Site) -> i64 {
 #[test]
 fn a_ready_file_comes_with_all_its_headers() {
     let site = made("Emma");
+    site.clock(3.0);
     let reply = get(&site, "title=Emma", &[]);
     reply.is(200).has("content-type", "application/epub+zip").has("content-length", "5").has("accept-ranges", "bytes");
     reply.has("content-disposition", "attachment; filename=\"Emma.epub\"; filename*=UTF-8''Emma.epub");
@@ -199,6 +200,7 @@ fn head_is_get_without_a_body_and_queues_nothing() {
 #[test]
 fn conditions_and_ranges_are_answered() {
     let site = made("Emma");
+    site.clock(3.0);
     let whole = get(&site, "title=Emma", &[]);
     let (etag, date) = (whole.header("etag").to_owned(), whole.header("last-modified").to_owned());
     for (name, value) in [("HTTP_IF_NONE_MATCH", &*etag), ("HTTP_IF_MODIFIED_SINCE", &*date)] {
@@ -396,8 +398,170 @@ fn the_client_is_the_variable_that_is_configured() {
     get(&site, "title=A", &[("HTTP_X_REAL_IP", "203.0.113.1")]).is(202);
     get(&site, "title=B", &[("HTTP_X_REAL_IP", "203.0.113.1")]).is(429);
     get(&site, "title=B", &[("HTTP_X_REAL_IP", "203.0.113.2")]).is(202);
-    get(&site, "title=C", &[]).is(202);
-    assert_eq!(site.count("SELECT count(*) FROM job WHERE client IS NULL"), 1);
+}
+
+#[test]
+fn without_the_configured_variable_the_address_counts_and_status_and_check_say_so() {
+    for client in ["HTTP_X_REAL_IP", "x-forwarded-for:1", "x-forwarded-for:192.0.2.0/24"] {
+        let rules = format!("[http]\nclient = \"{client}\"\n[queue.default]\nmax_per_client = 1\n");
+        let site = site().more(&rules).create();
+        site.tick();
+        site.run(&["status"]).exits(0);
+        assert!(get(&site, "title=A", &[]).is(202).log.contains("REMOTE_ADDR"), "{client}");
+        assert_eq!(get(&site, "title=B", &[]).is(429).log, "", "it is logged once");
+        get(&site, "title=B", &[("REMOTE_ADDR", "192.0.2.8")]).is(202);
+        site.run(&["status"]).exits(1).says("warning: a visitor came").says("client in [http]");
+        assert_eq!(site.run(&["status", "--format", "json"]).json()["findings"][0]["code"], "client_missing");
+        site.run(&["check"]).says("client in [http]");
+        let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(site.path("s/queue/unnamed")).unwrap());
+        assert_eq!(mode & 0o7777, 0o660);
+    }
+}
+
+#[test]
+fn a_visitor_cannot_make_up_the_hop_that_the_sites_own_proxy_added() {
+    for client in ["x-forwarded-for:1", "x-forwarded-for:192.0.2.0/24"] {
+        let rules = format!("[http]\nclient = \"{client}\"\n[queue.default]\nmax_per_client = 1\n");
+        let site = site().more(&rules).create();
+        let by = |title: &str, forwarded: &str| get(&site, title, &[("HTTP_X_FORWARDED_FOR", forwarded)]);
+        by("title=A", "6.6.6.6, 203.0.113.1").is(202);
+        by("title=B", "6.6.6.7, 203.0.113.1").is(429);
+        by("title=B", "::ffff:203.0.113.1").is(429);
+        by("title=B", "203.0.113.1, 203.0.113.2").is(202);
+    }
+}
+
+#[test]
+fn check_warns_of_a_header_that_any_visitor_can_make_up() {
+    let warned = |client: &str| site().more(&format!("[http]\nclient = \"{client}\"\n")).create().run(&["check"]).out();
+    assert!(warned("HTTP_X_FORWARDED_FOR").contains("warning: client in [http] takes the whole X-Forwarded-For"));
+    assert!(!warned("x-forwarded-for:1").contains("X-Forwarded-For"));
+}
+
+/// One network is one client, by whichever way it asks; no row tells who it is.
+#[test]
+fn a_client_is_the_same_one_over_http_and_on_the_command_line() {
+    let site = site().more("[queue.default]\nmax_per_client = 1\n").create();
+    let ask = |title: &str, client: &str| site.run(&["request", "epub", &format!("title={title}"), "--client", client]);
+    ask("A", "2001:db8::1").exits(75);
+    ask("B", "2001:db8::2:3").exits(69).says("limited");
+    get(&site, "title=B", &[("REMOTE_ADDR", "2001:db8::9")]).is(429);
+    get(&site, "title=C", &[("REMOTE_ADDR", "192.0.2.7")]).is(202);
+    ask("D", "::ffff:192.0.2.7").exits(69);
+    ask("E", "anna").exits(75);
+    get(&site, "title=F", &[("REMOTE_USER", "anna")]).is(429);
+    let clients = site.text("SELECT group_concat(client) FROM job");
+    assert!(clients.split(',').all(|client| client.len() == 32), "{clients}");
+    for client in ["2001:db8::7", "192.0.2.7", "::ffff:192.0.2.7", "anna"] {
+        site.run(&["jobs", "list", "--client", client]).exits(0).says("epub/");
+    }
+}
+
+#[test]
+fn names_are_stored_as_they_are_if_the_configuration_says_so_and_addresses_never() {
+    let head = "state_dir = \"s\"\nclient_names = \"plain\"\n[cache]\nmin_free = \"0B\"\n";
+    let site = site().head(head).create();
+    site.run(&["request", "epub", "title=A", "--client", "ann"]).exits(75);
+    get(&site, "title=B", &[("REMOTE_USER", "bob")]).is(202);
+    site.run(&["request", "epub", "title=C", "--client", "192.0.2.7"]).exits(75);
+    let client = |title: &str| site.text(&format!("SELECT client FROM job WHERE filename = 'epub/{title}.epub'"));
+    assert_eq!((&*client("A"), &*client("B"), client("C").len()), ("ann", "bob", 32));
+    for (client, file) in [("ann", "A.epub"), ("192.0.2.7", "C.epub")] {
+        site.run(&["jobs", "list", "--client", client]).exits(0).says(file);
+    }
+}
+
+#[test]
+fn a_name_that_nginx_has_not_checked_counts_for_nothing() {
+    let site = site().more("[status]\nadmins = [\"anna\"]\npublic = true\n").create();
+    let nginx = [("SERVER_SOFTWARE", "nginx/1.22.1"), ("REMOTE_USER", "anna")];
+    get(&site, "title=A", &nginx).is(202);
+    site.run(&["jobs", "list", "--client", "192.0.2.7"]).exits(0).says("A.epub");
+    let see = |more: &[(&str, &str)]| {
+        let mut command = program(&site, "status", "GET", "page=jobs");
+        reply(command.envs(nginx).envs(more.iter().copied()))
+    };
+    assert!(see(&[]).is(403).log.contains("AUTH_TYPE"));
+    see(&[("AUTH_TYPE", "Basic")]).is(200);
+}
+
+#[test]
+fn a_form_of_another_site_queues_nothing() {
+    let site = site().more("[http]\nenqueue_on = \"post\"\n").create();
+    let send = |more: &[(&str, &str)]| {
+        let mut command = cgi(&site, "POST", "/epub", "");
+        reply_to_form(command.env("HTTP_HOST", "example.org").envs(more.iter().copied()), b"title=Emma")
+    };
+    for (name, value) in [
+        ("HTTP_SEC_FETCH_SITE", "cross-site"),
+        ("HTTP_SEC_FETCH_SITE", "same-site"),
+        ("HTTP_ORIGIN", "https://evil.example"),
+        ("HTTP_ORIGIN", "https://example.org:8443"),
+        ("HTTP_ORIGIN", "null"),
+    ] {
+        send(&[(name, value)]).is(403).is_passing().says("The form comes from another site");
+        assert_eq!(jobs(&site), 0, "{value}");
+    }
+    send(&[("HTTP_SEC_FETCH_SITE", "same-origin"), ("HTTP_ORIGIN", "https://example.org")]).is(303);
+    send(&[]).is(303);
+    assert_eq!(jobs(&site), 1);
+}
+
+/// A site's own proxy may keep the browser from knowing the tag of its copy; busybox drops `If-None-Match`.
+#[test]
+fn a_file_made_in_the_same_second_is_sent_to_whoever_asks_by_date_alone() {
+    let site = made("Emma");
+    let first = get(&site, "title=Emma", &[]);
+    let path = site.cached("epub/Emma.epub");
+    let made = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let floor = std::time::UNIX_EPOCH
+        + std::time::Duration::from_secs(made.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs());
+    let at = |millis: u64| floor + std::time::Duration::from_millis(millis);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "Nana\n").unwrap();
+    std::fs::File::open(&path).unwrap().set_modified(at(999)).unwrap();
+    site.clock(5.0);
+    let dates = [first.header("last-modified").to_owned(), first.header("date").to_owned(), http_date(floor)];
+    for date in dates.iter().filter(|date| !date.is_empty()) {
+        assert_eq!(get(&site, "title=Emma", &[("HTTP_IF_MODIFIED_SINCE", date)]).is(200).text(), "Nana\n", "{date}");
+    }
+    let now = get(&site, "title=Emma", &[]).header("last-modified").to_owned();
+    get(&site, "title=Emma", &[("HTTP_IF_MODIFIED_SINCE", &now)]).is(304);
+}
+
+#[test]
+fn a_file_behind_a_link_to_another_exporter_is_not_sent() {
+    let site = made("Emma");
+    std::fs::rename(site.path("s/cache/epub"), site.path("s/cache/private")).unwrap();
+    std::os::unix::fs::symlink("private", site.path("s/cache/epub")).unwrap();
+    assert!(!get(&site, "title=Emma", &[]).text().contains("Emma\n"));
+}
+
+#[test]
+fn what_visits_make_has_its_mode_whatever_the_umask() {
+    let site = site().more("[http]\nmax_wait = \"10ms\"\nclient = \"HTTP_X\"\n").create();
+    let words = format!("umask 077; exec {} request --cgi", env!("CARGO_BIN_EXE_pressroom"));
+    let mut visit = std::process::Command::new("/bin/sh");
+    let like = cgi(&site, "GET", "/epub", "title=Emma&wait=1h");
+    visit.args(["-c", &words]).current_dir(site.dir()).env_clear();
+    visit.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    reply(&mut visit).is(202);
+    for name in ["waiters", "unnamed", "pressroom.db-wal", "pressroom.db-shm"] {
+        let about = std::fs::metadata(site.path("s/queue").join(name)).unwrap();
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&about) & 0o7777, 0o660, "{name}");
+    }
+}
+
+#[test]
+fn without_a_usable_place_for_those_who_wait_the_answer_comes_at_once() {
+    let site = site().more("[http]\nmax_wait = \"1h\"\n").create();
+    let waiters = site.path("s/queue/waiters");
+    std::fs::create_dir(&waiters).unwrap();
+    let answer = get(&site, "title=Emma&wait=1h", &[]);
+    assert!(answer.is(202).log.contains(waiters.to_str().unwrap()), "{}", answer.log);
+    std::fs::remove_dir(&waiters).unwrap();
+    std::os::unix::fs::symlink(site.config(), &waiters).unwrap();
+    get(&site, "title=Emma&wait=1h", &[]).is(202);
 }
 
 #[test]
@@ -465,6 +629,40 @@ fn a_stale_file_is_served_while_a_new_one_is_made() {
     assert!(stale.header("cache-status").starts_with("pressroom; hit; ttl=-"), "{stale:?}");
     assert_eq!(jobs(&site), 1);
     assert_eq!(get(&site, "title=Emma", JSON).is(200).json()["stale"], true);
+}
+
+#[test]
+fn a_stale_file_is_served_by_every_way_in_while_the_database_is_locked() {
+    let site = Site::new().exporter_with(r#"echo "$2" >"$1""#, &format!("{RULES}stale = \"1d\"\n")).create();
+    get(&site, "title=Emma", &[]);
+    site.tick();
+    site.clock(700.0);
+    let database = site.database();
+    database
+        .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; UPDATE meta SET machine_id = machine_id")
+        .unwrap();
+    assert_eq!(get(&site, "title=Emma", &[]).is(200).text(), "Emma\n");
+    assert_eq!(get(&site, "title=Emma", JSON).is(200).json()["stale"], true);
+    site.ask("Emma").exits(0).says("ready ");
+    get(&site, "title=Nana", &[]).is(503);
+}
+
+#[test]
+fn a_miss_opens_the_database_once() {
+    let site = site().create();
+    let log = site.path("trace");
+    let mut traced = std::process::Command::new("strace");
+    let like = cgi(&site, "GET", "/epub", "title=Emma");
+    traced.args(["-f", "-e", "trace=openat", "-o"]).arg(&log).args([
+        env!("CARGO_BIN_EXE_pressroom"),
+        "request",
+        "--cgi",
+    ]);
+    traced.current_dir(site.dir()).env_clear();
+    traced.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    reply(&mut traced).is(202);
+    let opened = std::fs::read_to_string(log).unwrap();
+    assert_eq!(opened.matches("pressroom.db\"").count(), 1, "{opened}");
 }
 
 #[test]
@@ -645,4 +843,10 @@ fn a_visitor_who_goes_away_is_no_fault() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+fn http_date(time: std::time::SystemTime) -> String {
+    let seconds = time.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let time = jiff::Timestamp::from_second(i64::try_from(seconds).unwrap()).unwrap();
+    time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }

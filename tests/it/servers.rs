@@ -1,6 +1,7 @@
 //! The same table of requests against the web servers themselves, with the configurations of `docs/examples/`.
 
 pub mod http;
+mod slow;
 pub mod start;
 mod table;
 
@@ -35,6 +36,20 @@ macro_rules! server {
             }
 
             #[test]
+            fn a_title_like_a_path_delivers_its_own_file() {
+                with(
+                    $kind,
+                    concat!(stringify!($module), " a_title_like"),
+                    table::a_title_like_a_path_delivers_its_own_file,
+                );
+            }
+
+            #[test]
+            fn a_claimed_name_counts_for_nothing() {
+                with($kind, concat!(stringify!($module), " a_claimed_name"), table::a_claimed_name_counts_for_nothing);
+            }
+
+            #[test]
             fn hostile_requests_are_refused_and_queue_nothing() {
                 with($kind, concat!(stringify!($module), " hostile_requests"), table::hostile_requests_are_refused);
             }
@@ -48,4 +63,5 @@ server!(apache, Kind::Apache);
 server!(apache_xsendfile, Kind::ApacheXSendfile);
 server!(lighttpd, Kind::Lighttpd);
 server!(lighttpd_xsendfile, Kind::LighttpdXSendfile);
+server!(lighttpd_tagged, Kind::LighttpdTagged);
 server!(busybox, Kind::Busybox);

@@ -12,21 +12,27 @@ use crate::{
     exit::{Exit, Failure},
     model::{
         answer::{Answer, State},
+        client::{self, ClientNames},
         clock::Stamp,
         moment,
     },
+    store::View,
 };
 
 /// How far ahead `--after` may lie: clocks of a web tier and of this host differ a little.
 const AHEAD_MS: i64 = 5_000;
 
 /// A request whose values have been checked: by [`Ask::check`] wholly, by [`Ask::glance`] but for their patterns.
+#[derive(Clone)]
 pub struct Ask<'a> {
     pub exporter: &'a Exporter,
     pub values: Values,
     pub filename: String,
     /// When the request came.
     pub asked: Stamp,
+    /// Who asks, as given: an address or a name. Only what [`Ask::named`] makes of it is stored.
+    pub name: Option<Vec<u8>>,
+    /// Who asks, as it is stored.
     pub client: Option<String>,
     pub priority: i64,
     /// Only an attempt that started at or after this moment counts.
@@ -48,7 +54,7 @@ impl<'a> Ask<'a> {
         }
         let seen = Self::glance(config, args.exporter.as_bytes(), &pairs);
         Ok(seen.map(|ask| Self {
-            client: args.client.clone(),
+            name: args.client.clone().map(String::into_bytes),
             priority: args.priority,
             after,
             not_before,
@@ -99,9 +105,15 @@ impl<'a> Ask<'a> {
     /// An ask with values that were checked already.
     pub fn of(exporter: &'a Exporter, values: Values) -> Self {
         let filename = params::filename(exporter, &values);
-        let (client, after, not_before) = (None, None, None);
+        let (name, client, after, not_before) = (None, None, None, None);
         let asked = Stamp::now();
-        Self { exporter, values, filename, asked, client, priority: 0, after, not_before, no_enqueue: false }
+        Self { exporter, values, filename, asked, name, client, priority: 0, after, not_before, no_enqueue: false }
+    }
+
+    /// With the client as it is stored; the key of the hash is in the database.
+    pub(super) fn named(&self, view: &View, names: ClientNames) -> anyhow::Result<Self> {
+        let Some(name) = self.name.as_ref().filter(|name| !name.is_empty()) else { return Ok(self.clone()) };
+        Ok(Self { client: Some(client::stored(&view.client_key()?, name, names)), ..self.clone() })
     }
 }
 

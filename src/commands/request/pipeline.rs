@@ -58,6 +58,8 @@ fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> 
         }
         return Ok(answer);
     }
+    // Only a job that is queued needs the client, and here the database is open.
+    let ask = &ask.named(&store.view(), world.config.client_names)?;
     if !is_pending(&store.view(), ask)?
         && let Some(refusal) = admit::refusal(world, &store.view(), ask, now)?
     {

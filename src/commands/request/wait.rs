@@ -25,8 +25,7 @@ const ROW: Duration = Duration::from_secs(1);
 /// Looks until the answer is final; the last answer is the result.
 pub fn until_settled(world: &World, ask: &Ask, first: Answer, limit: Duration) -> Result<Answer, Failure> {
     let end = Instant::now() + limit;
-    let only_look =
-        Ask { no_enqueue: true, values: ask.values.clone(), filename: ask.filename.clone(), client: None, ..*ask };
+    let only_look = Ask { no_enqueue: true, name: None, client: None, ..ask.clone() };
     let bar = std::io::stderr().is_terminal().then(Bar::new);
     let mut answer = first;
     let mut pause = FIRST;

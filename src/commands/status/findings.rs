@@ -18,6 +18,8 @@ const SILENT: Duration = Duration::from_mins(10);
 const LARGE_WAL: u64 = 256 << 20;
 /// With fewer files left than this, publishing will soon fail.
 const FEW_INODES: u64 = 1000;
+/// A visitor without a name has to be known about for so long.
+const UNNAMED: Duration = Duration::from_hours(24);
 /// So many attempts must have ended in the last hour before their share of failures means anything.
 const ENOUGH: u64 = 10;
 
@@ -55,6 +57,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(disk(report));
     found.extend(cache(report));
     found.extend(writer(report));
+    found.extend(unnamed(world));
     found.extend(report.queues.iter().flat_map(queue));
     found.extend(world.config.broken().iter().map(exporter));
     found.extend(report.breakers.iter().map(breaker));
@@ -137,6 +140,16 @@ fn cache(report: &Report) -> Option<Finding> {
 fn writer(report: &Report) -> Option<Finding> {
     let who = report.writer.as_ref()?;
     Some(critical("database_locked", format!("{who} holds the database's write lock and does not let go; end it")))
+}
+
+/// Somebody who writes that file can at most have this said.
+fn unnamed(world: &World) -> Option<Finding> {
+    let ago = world.site.unnamed_since().filter(|ago| *ago < UNNAMED)?;
+    let text = format!(
+        "a visitor came {} ago without what client in [http] names, and counted by REMOTE_ADDR: does the server set it?",
+        words::duration(ago)
+    );
+    Some(warning("client_missing", text))
 }
 
 fn queue(queue: &Queue) -> Vec<Finding> {

@@ -54,7 +54,7 @@ fn a_wrong_value_is_shown_with_what_it_must_be() {
     );
     has_problem(
         "[http]\nsendfile = 'x-accel-redirect:no'",
-        "2:12: \"sendfile\" in [http] is \"x-accel-redirect:no\"; it must be \"off\", \"x-sendfile\" or \"x-accel-redirect:/internal\"",
+        "2:12: \"sendfile\" in [http] is \"x-accel-redirect:no\"; it must be \"off\", \"x-sendfile\", \"x-sendfile:raw\", \"x-sendfile:encoded\" or \"x-accel-redirect:/internal\"",
     );
     for wrong in ["[500]", "[200, 504]", "[500, 600]", "500", "['500', 504]"] {
         assert!(problems(&format!("[http]\nfailed_status = {wrong}"))[0].contains("two HTTP status codes"));

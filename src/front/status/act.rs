@@ -18,7 +18,7 @@ use crate::{
         queues,
         world::World,
     },
-    front::{body, query, response::Response, variables::Variables},
+    front::{body, origin, query, response::Response},
     site::Site,
     store::Mode,
 };
@@ -53,7 +53,7 @@ pub(super) fn perform(visit: &Visit, input: impl Read + AsFd) -> Result<Response
 fn admin<'a>(visit: &Visit<'a>) -> Result<&'a [u8], Refusal> {
     let user = visit.visitor.user.filter(|_| visit.visitor.is_admin);
     let user = user.ok_or_else(|| Refusal::new(403, "only those whom status.admins names may do this"))?;
-    if is_from_elsewhere(visit.variables) {
+    if origin::is_from_elsewhere(visit.variables) {
         return Err(Refusal::new(403, "the form comes from another site"));
     }
     Ok(user)
@@ -88,28 +88,6 @@ impl Deed {
     }
 }
 
-/// Whether the browser says that another site sends this (Fetch Metadata; RFC 6454, section 7).
-fn is_from_elsewhere(variables: &Variables) -> bool {
-    let elsewhere = variables.bytes("HTTP_SEC_FETCH_SITE").is_some_and(|site| site != b"same-origin");
-    let host = variables.bytes("HTTP_HOST").unwrap_or_default();
-    elsewhere || variables.bytes("HTTP_ORIGIN").is_some_and(|origin| !is_of(origin, host))
-}
-
-/// Whether an origin is on this host. A proxy may have left out the port of the host.
-fn is_of(origin: &[u8], host: &[u8]) -> bool {
-    let lower = |text: &[u8]| String::from_utf8_lossy(text).to_ascii_lowercase();
-    let (origin, host) = (lower(origin), lower(host));
-    let Some((_, authority)) = origin.split_once("://") else { return false };
-    authority == host || without_port(authority) == host
-}
-
-fn without_port(authority: &str) -> &str {
-    match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority,
-    }
-}
-
 /// The query of the page that the form was on, with what was done. Whatever the form says, it is a query of ours.
 fn address(seal: &Seal, user: &[u8], back: &str, said: &str) -> String {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -131,28 +109,6 @@ fn see(query: &str) -> Response {
 mod tests {
     use super::*;
     use crate::model::clock::Stamp;
-
-    #[test]
-    fn a_browser_tells_on_a_form_of_another_site() {
-        let elsewhere = |pairs: &[(&str, &str)]| is_from_elsewhere(&Variables::of(pairs));
-        let host = ("HTTP_HOST", "example.org:8080");
-        assert!(!elsewhere(&[host]));
-        assert!(!elsewhere(&[
-            host,
-            ("HTTP_SEC_FETCH_SITE", "same-origin"),
-            ("HTTP_ORIGIN", "http://Example.org:8080")
-        ]));
-        assert!(!elsewhere(&[("HTTP_HOST", "example.org"), ("HTTP_ORIGIN", "https://example.org:8443")]));
-        for site in ["cross-site", "same-site", "none", "x"] {
-            assert!(elsewhere(&[host, ("HTTP_SEC_FETCH_SITE", site)]), "{site}");
-        }
-        for origin in
-            ["null", "https://example.org", "https://evil.example", "http://example.org:8081", "example.org:8080"]
-        {
-            assert!(elsewhere(&[host, ("HTTP_ORIGIN", origin)]), "{origin}");
-        }
-        assert!(elsewhere(&[("HTTP_ORIGIN", "https://example.org")]));
-    }
 
     #[test]
     fn the_way_back_is_always_a_query_of_ours() {

@@ -9,11 +9,10 @@ use super::{
     form,
     refusal::Refusal,
     shown,
-    visitor::user,
 };
 use crate::{
     commands::{status, words},
-    front::{accept, query, response::Response, variables::Variables},
+    front::{accept, login, query, response::Response, variables::Variables},
     model::clock::Stamp,
     store::View,
 };
@@ -64,7 +63,7 @@ pub(super) fn page(
 
 /// A sentence in the form that is wanted. Those who have not logged in get it alone.
 pub(super) fn refusal(variables: &Variables, refusal: &Refusal) -> Response {
-    let user = user(variables);
+    let user = login::user(variables);
     let response = Response::passing(refusal.status).maybe("Allow", refusal.allow);
     let response = response.maybe("Retry-After", (refusal.status == 503).then_some(30));
     let sentence = if user.is_some() { shown::line(&refusal.sentence) } else { refusal.public_sentence().to_owned() };

@@ -31,7 +31,7 @@ use self::{
     refusal::Refusal,
     visitor::{Sight, Visitor},
 };
-use super::{response::Response, variables::Variables, wish::Method};
+use super::{body, log, login, response::Response, variables::Variables, wish::Method};
 use crate::{commands::world::World, exit::Failure, model::clock::Stamp, site::Site};
 
 /// One visit.
@@ -58,6 +58,11 @@ fn answer(world: &World, variables: &Variables, input: impl Read + AsFd) -> Resu
     let visitor = Visitor::of(variables, &world.config.status);
     let asked = Asked::read(variables);
     if !visitor.may(asked.as_ref().ok()) {
+        // Some servers cut the connection when nobody takes the form from them.
+        let _ = body::read(variables, input);
+        if login::is_only_claimed(variables) {
+            log::line("nginx sets REMOTE_USER, but not AUTH_TYPE: see docs/status-page.md on where to set them");
+        }
         return Err(Refusal::new(403, "you have to log in to see this"));
     }
     let visit = Visit { world, variables, visitor, asked: asked?, now: Stamp::now() };

@@ -3,7 +3,7 @@
 use super::asked::{Asked, Page};
 use crate::{
     config::StatusRules,
-    front::{variables::Variables, wish::Method},
+    front::{login, variables::Variables, wish::Method},
 };
 
 /// How much somebody may see.
@@ -25,7 +25,7 @@ pub(super) struct Visitor<'a> {
 
 impl<'a> Visitor<'a> {
     pub(super) fn of(variables: &'a Variables, rules: &StatusRules) -> Self {
-        let user = user(variables);
+        let user = login::user(variables);
         let sight = match user {
             Some(_) => Sight::Everything,
             None if rules.public => Sight::Counts,
@@ -43,11 +43,6 @@ impl<'a> Visitor<'a> {
             Sight::Everything => true,
         }
     }
-}
-
-/// Whoever has logged in.
-pub(super) fn user(variables: &Variables) -> Option<&[u8]> {
-    variables.bytes("REMOTE_USER")
 }
 
 #[cfg(test)]

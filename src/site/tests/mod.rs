@@ -23,7 +23,10 @@ use nix::unistd::Uid;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::{CacheRules, EnqueueOn, HistoryRules, HostRules, HttpRules, Sendfile, StatusRules};
+use crate::{
+    config::{CacheRules, ClientSource, EnqueueOn, HistoryRules, HostRules, HttpRules, Sendfile, StatusRules},
+    model::client::ClientNames,
+};
 
 static ATTEMPT: LazyLock<AttemptId> = LazyLock::new(|| AttemptId::parse("01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap());
 const NOBODY: u32 = 65534;
@@ -89,12 +92,13 @@ fn config(state_dir: &Path) -> Config {
         file: state_dir.join("pressroom.toml"),
         state_dir: state_dir.to_owned(),
         database: state_dir.join("queue/pressroom.db"),
+        client_names: ClientNames::Hashed,
         cache: CacheRules { ttl: None, grace: minute, stale: Duration::ZERO, max_size: 0, min_free: 0 },
         host: HostRules { max_running: 1, min_free_memory: 0 },
         queues: BTreeMap::new(),
         http: HttpRules {
             enqueue_on: EnqueueOn::Get,
-            client: String::new(),
+            client: ClientSource::Variable(String::new()),
             max_wait: Duration::ZERO,
             max_waiters: 0,
             refresh: None,

@@ -26,6 +26,8 @@ pub enum Kind {
     ApacheXSendfile,
     Lighttpd,
     LighttpdXSendfile,
+    /// The same by another name than lighttpd gives itself.
+    LighttpdTagged,
     Busybox,
 }
 
@@ -43,8 +45,21 @@ pub struct Server {
     pub site: Site,
     /// Where the exporters are: `http://127.0.0.1:8081/export`.
     pub base: String,
+    /// Of fcgiwrap.
+    workers: u8,
+    door: Door,
     children: Vec<Child>,
 }
+
+/// Whether the status page asks for a password.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Door {
+    Closed,
+    Open,
+}
+
+/// As many workers of fcgiwrap as the examples name.
+pub const WORKERS: u8 = 10;
 
 const EXPORTER: &str = r#"case "$2" in
 Slow*)
@@ -53,6 +68,7 @@ Slow*)
     seq 1 400000 >"$1"
     ;;
 Big) seq 1 400000 >"$1" ;;
+Huge) head -c 50000000 /dev/zero >"$1" ;;
 Bad) echo "there is no such book" >"$PRESSROOM_MESSAGE"; exit 65 ;;
 *) printf "%s\n" "$2" >"$1" ;;
 esac"#;
@@ -65,6 +81,9 @@ filename = "drawing.svg"
 [exporter.secret]
 command = ["true"]
 filename = "x.txt"
+[exporter.private]
+command = ["/bin/sh", "-c", "echo for the bookkeeper only >$1", "sh", "{output}"]
+filename = "payroll.epub"
 "#;
 
 impl Kind {
@@ -74,7 +93,7 @@ impl Kind {
             Self::Nginx | Self::NginxAccel => &["/usr/sbin/nginx", "/usr/sbin/fcgiwrap"],
             Self::Apache => &["/usr/sbin/apache2"],
             Self::ApacheXSendfile => &["/usr/sbin/apache2", "/usr/lib/apache2/modules/mod_xsendfile.so"],
-            Self::Lighttpd | Self::LighttpdXSendfile => &["/usr/sbin/lighttpd"],
+            Self::Lighttpd | Self::LighttpdXSendfile | Self::LighttpdTagged => &["/usr/sbin/lighttpd"],
             Self::Busybox => &["/bin/busybox"],
         }
     }
@@ -86,7 +105,7 @@ impl Kind {
             Self::Apache => "apache.conf",
             Self::ApacheXSendfile => "apache-xsendfile.conf",
             Self::Lighttpd => "lighttpd.conf",
-            Self::LighttpdXSendfile => "lighttpd-xsendfile.conf",
+            Self::LighttpdXSendfile | Self::LighttpdTagged => "lighttpd-xsendfile.conf",
             Self::Busybox => "busybox-httpd.conf",
         }
     }
@@ -94,28 +113,39 @@ impl Kind {
     const fn sendfile(self) -> &'static str {
         match self {
             Self::NginxAccel => "x-accel-redirect:/pressroom-files",
-            Self::ApacheXSendfile | Self::LighttpdXSendfile => "x-sendfile",
+            Self::ApacheXSendfile => "x-sendfile:raw",
+            Self::LighttpdXSendfile | Self::LighttpdTagged => "x-sendfile",
             Self::Nginx | Self::Apache | Self::Lighttpd | Self::Busybox => "off",
         }
-    }
-
-    /// Whether the file comes from the server itself, with the server's validators.
-    pub fn sends_files(self) -> bool {
-        self.sendfile() != "off"
     }
 }
 
 impl Server {
     /// `Err`: what is not installed.
     pub fn start(kind: Kind) -> Result<Self, String> {
+        Self::start_with(kind, WORKERS, "")
+    }
+
+    /// With a public status page, for which no password is asked.
+    pub fn start_open(kind: Kind) -> Result<Self, String> {
+        Self::launched(kind, WORKERS, "", Door::Open)
+    }
+
+    /// With so many workers of fcgiwrap, and more rules in `[http]`.
+    pub fn start_with(kind: Kind, workers: u8, http: &str) -> Result<Self, String> {
+        Self::launched(kind, workers, http, Door::Closed)
+    }
+
+    fn launched(kind: Kind, workers: u8, http: &str, door: Door) -> Result<Self, String> {
         for path in kind.needs().iter().chain(&["/usr/bin/curl"]) {
             if !Path::new(path).exists() {
                 return Err(format!("{path} is not installed"));
             }
         }
         let rules = format!(
-            "[http]\nrefresh = \"0s\"\nsendfile = \"{}\"\n[queue.default]\nmax_per_client = 6\n[status]\nadmins = [\"{}\"]\n{MORE}",
+            "[http]\n{http}refresh = \"0s\"\nsendfile = \"{}\"\n[queue.default]\nmax_per_client = 6\n[status]\npublic = {}\nadmins = [\"{}\"]\n{MORE}",
             kind.sendfile(),
+            door == Door::Open,
             USERS[0]
         );
         let site = Site::new().exporter_with(EXPORTER, crate::web::RULES).more(&rules);
@@ -123,7 +153,7 @@ impl Server {
         let port = free_port();
         let script = if kind == Kind::Busybox { "cgi-bin/pressroom.cgi" } else { "export" };
         let base = format!("http://127.0.0.1:{port}/{script}");
-        let mut server = Self { kind, site, base, children: Vec::new() };
+        let mut server = Self { kind, site, base, workers, door, children: Vec::new() };
         server.install("pressroom.cgi");
         server.install("status.cgi");
         server.write("htpasswd", &USERS.map(|user| format!("{user}:{APR1}\n")).concat());
@@ -141,7 +171,7 @@ impl Server {
             Kind::Nginx | Kind::NginxAccel => {
                 let socket = self.site.path("web/fcgiwrap.socket");
                 let mut wrap = as_web_user("/usr/sbin/fcgiwrap");
-                wrap.args(["-c", "4", "-s"]).arg(format!("unix:{}", socket.display()));
+                wrap.arg(format!("-fc{}", self.workers)).arg("-s").arg(format!("unix:{}", socket.display()));
                 self.spawn(wrap);
                 wait_until("fcgiwrap listens", || socket.exists());
                 let mut nginx = Command::new("/usr/sbin/nginx");
@@ -153,7 +183,7 @@ impl Server {
                 apache.arg("-DFOREGROUND").arg("-f").arg(conf);
                 apache
             }
-            Kind::Lighttpd | Kind::LighttpdXSendfile => {
+            Kind::Lighttpd | Kind::LighttpdXSendfile | Kind::LighttpdTagged => {
                 let mut lighttpd = Command::new("/usr/sbin/lighttpd");
                 lighttpd.arg("-D").arg("-f").arg(conf);
                 lighttpd
@@ -172,7 +202,9 @@ impl Server {
     /// The example with our places, in what every installation has around it.
     fn configuration(&self, port: u16) -> String {
         let web = self.site.path("web").display().to_string();
-        let example = example(self.kind.example())
+        let example = example(self.kind.example());
+        let example = if self.door == Door::Open { without_passwords(&example) } else { example };
+        let example = example
             .replace("/etc/pressroom/pressroom.toml", &self.site.config().display().to_string())
             .replace("/usr/local/libexec/pressroom/", &format!("{web}/cgi-bin/"))
             .replace("/etc/pressroom/htpasswd", &self.site.path("htpasswd").display().to_string())
@@ -191,13 +223,14 @@ impl Server {
                     .concat(),
             ),
             Kind::Apache | Kind::ApacheXSendfile => format!("{}{example}", apache(self.kind, &web, port)),
-            Kind::Lighttpd | Kind::LighttpdXSendfile => {
+            Kind::Lighttpd | Kind::LighttpdXSendfile | Kind::LighttpdTagged => {
+                let tag = if self.kind == Kind::LighttpdTagged { "server.tag = \"www\"\n" } else { "" };
                 let user = if geteuid().is_root() {
                     "server.username = \"www-data\"\nserver.groupname = \"www-data\"\n"
                 } else {
                     ""
                 };
-                format!("server.document-root = \"{web}\"\nserver.errorlog = \"{web}/error.log\"\n{user}{example}")
+                format!("server.document-root = \"{web}\"\nserver.errorlog = \"{web}/error.log\"\n{user}{tag}{example}")
             }
             Kind::Busybox => example,
         }
@@ -267,6 +300,22 @@ fn root() -> PathBuf {
 
 fn example(name: &str) -> String {
     fs::read_to_string(root().join("docs/examples").join(name)).unwrap()
+}
+
+/// The example as one would have it who asks for no password and thinks of nothing else.
+fn without_passwords(example: &str) -> String {
+    let about = [
+        "auth_basic",
+        "$remote_user;",
+        "AUTH_TYPE",
+        "AuthType",
+        "AuthName",
+        "AuthUserFile",
+        "    auth.",
+        "status.cgi:",
+    ];
+    let kept = example.lines().filter(|line| !about.iter().any(|word| line.contains(word)));
+    kept.map(|line| line.replace("Require valid-user", "Require all granted") + "\n").collect()
 }
 
 /// A site that the server's user can enter: as root that is another user in the same group.

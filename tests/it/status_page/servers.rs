@@ -79,6 +79,11 @@ fn with(kind: Kind, test: &str) {
 }
 
 #[test]
+fn behind_nginx_that_sends_files_the_page_needs_a_password_and_obeys_its_admin() {
+    with(Kind::NginxAccel, "status page behind nginx that sends files");
+}
+
+#[test]
 fn behind_nginx_the_page_needs_a_password_and_obeys_its_admin() {
     with(Kind::Nginx, "status page behind nginx");
 }
@@ -96,4 +101,28 @@ fn behind_lighttpd_the_page_needs_a_password_and_obeys_its_admin() {
 #[test]
 fn behind_busybox_the_page_needs_a_password_and_obeys_its_admin() {
     with(Kind::Busybox, "status page behind busybox");
+}
+
+/// nginx calls a visitor by whatever name the visitor claims, and Debian's own `fastcgi_params` hands it on.
+#[test]
+fn nobody_becomes_an_admin_of_a_public_page_by_claiming_a_name() {
+    for kind in [Kind::Nginx, Kind::NginxAccel, Kind::Apache, Kind::Lighttpd, Kind::Busybox] {
+        match Server::start_open(kind) {
+            Ok(server) => claims_are_not_believed(&server),
+            Err(missing) => eprintln!("SKIPPED: public status page: {missing}"),
+        }
+    }
+}
+
+fn claims_are_not_believed(server: &Server) {
+    let url = server.status();
+    server.site.ask("Emma").exits(75);
+    for claim in [&[][..], &["-u", "anna:"], &["-u", "anna:secret"], &["-H", "Authorization: Basic YW5uYTo="]] {
+        let page = curl(&url, claim);
+        assert!(!page.is(200).text().contains("method=\"post\"") && !page.text().contains("anna"), "{page:?}");
+        curl(&format!("{url}?page=jobs"), claim).is(403);
+        let drain = ["-d", "act=drain", "-d", "queue=default", "-d", "token=0"];
+        curl(&format!("{url}?page=act"), &[claim, &drain].concat()).is(403);
+    }
+    assert_eq!(server.site.count("SELECT count(*) FROM queue WHERE mode <> 'open'"), 0);
 }
