@@ -39,7 +39,10 @@ fn peak(pid: u32) -> u64 {
 
 fn full() -> Site {
     let rules = "[queue.default]\nmax_running = 2\nmax_queued = 1000000\nmax_per_client = 1000000\n";
-    let site = Site::new().exporter_with(NOTING, "abandon_after = \"5m\"").more(rules).create();
+    // The rows have their clients as they are.
+    let head =
+        "state_dir = \"s\"\nclient_names = \"plain\"\n[cache]\nmin_free = \"0B\"\n[host]\nmin_free_memory = \"0B\"\n";
+    let site = Site::new().head(head).exporter_with(NOTING, "abandon_after = \"5m\"").more(rules).create();
     let now = jiff::Timestamp::now().as_millisecond();
     site.database().execute(ROWS, [now]).unwrap();
     site.recount();

@@ -143,7 +143,10 @@ fn a_work_directory_is_counted_to_its_end() {
     alone(|| {
         let script = "import os,time\nfor i in range(200100): os.mknod(str(i))\nos.mkdir('z')\n\
                       open('z/f','wb').write(bytes(40<<20))\ntime.sleep(1000)";
-        let mut world = World::python(script).limits(|limits| limits.work_size = Some(30 * MB));
+        let mut world = World::python(script).limits(|limits| {
+            limits.work_size = Some(30 * MB);
+            limits.timeout = Duration::from_mins(10); // so many files take a while on a busy machine
+        });
         world.ends(Outcome::FileSize);
     });
 }
