@@ -143,6 +143,7 @@ CREATE TABLE attempt (
     log_tail      TEXT,                              -- the last 4 KiB of its log
     message       TEXT,                              -- for the visitor
     detail        TEXT,                              -- for the admin: what exactly was wrong
+    restarted     INTEGER NOT NULL DEFAULT 0,        -- 1: it was lost as the machine was restarted: no fault of its exporter's
     log           INTEGER NOT NULL DEFAULT 1 CHECK (log IN (0, 1)), -- whether log/<id>.log is still kept
     log_size      INTEGER NOT NULL DEFAULT 0,        -- bytes of that file when the attempt ended; 0 when it is not kept
     row_size      INTEGER NOT NULL DEFAULT 0,        -- bytes that this row takes, as history.max_size counts them

@@ -108,6 +108,8 @@ pub struct Record {
     pub message: Option<String>,
     /// One sentence for the admin: what exactly was wrong.
     pub detail: Option<String>,
+    /// It was lost as the machine was restarted, which says nothing about its exporter.
+    pub restarted: bool,
 }
 
 impl Record {
@@ -125,6 +127,7 @@ impl Record {
             log_tail: String::new(),
             message: None,
             detail: None,
+            restarted: false,
         }
     }
 }

@@ -11,6 +11,15 @@ pub struct FirstAttempt {
     pub outcome: Outcome,
     pub exit_code: Option<i32>,
     pub ended: Stamp,
+    /// It was lost as the machine was restarted.
+    pub restarted: bool,
+}
+
+impl FirstAttempt {
+    /// Whether its end says nothing about the exporter or the machine: somebody wanted it, or the power failed.
+    pub const fn is_neutral(&self) -> bool {
+        self.restarted || matches!(self.outcome, Outcome::Cancelled | Outcome::Shutdown)
+    }
 }
 
 /// Whether an exporter's jobs are started.
@@ -28,7 +37,8 @@ pub enum Breaker {
 /// Exit status for "a temporary failure" (`EX_TEMPFAIL` of sysexits).
 pub const TEMPORARY: i32 = 75;
 
-/// The breaker's state after the first attempts of an exporter, newest first.
+/// The breaker's state after the first attempts of an exporter since its last success, newest first, neutral ones left
+/// out.
 pub fn state(newest_first: &[FirstAttempt], failures: u32, pause: Duration, now: Stamp) -> Breaker {
     let broken = newest_first.iter().take_while(|first| is_broken(first));
     let files: HashSet<&str> = broken.map(|first| first.filename.as_str()).collect();
@@ -52,7 +62,7 @@ mod tests {
     use super::*;
 
     fn first(filename: &str, outcome: Outcome, ended: i64) -> FirstAttempt {
-        FirstAttempt { filename: filename.into(), outcome, exit_code: None, ended: Stamp(ended) }
+        FirstAttempt { filename: filename.into(), outcome, exit_code: None, ended: Stamp(ended), restarted: false }
     }
 
     fn state_at(now: i64, firsts: &[FirstAttempt]) -> Breaker {

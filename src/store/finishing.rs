@@ -76,7 +76,8 @@ const CLOSE: &str = "
     UPDATE attempt
        SET ended = :ended, result = :result, duration = :duration, exit_code = :exit_code, signal = :signal,
            peak_memory = :peak_memory, cpu_used = :cpu_used, output_size = :output_size, log_tail = :log_tail,
-           message = :message, detail = :detail
+           message = :message, detail = :detail,
+           restarted = :restarted
      WHERE id = :id AND ended IS NULL
     RETURNING exporter, number, started - submitted AS waited";
 
@@ -171,7 +172,7 @@ impl Tx<'_> {
                     ":duration": Millis(record.duration), ":exit_code": record.exit_code, ":signal": record.signal,
                     ":peak_memory": record.peak_memory.map(Count), ":cpu_used": record.cpu_used.map(Millis),
                     ":output_size": record.output_size.map(Count), ":log_tail": record.log_tail,
-                    ":message": record.message, ":detail": record.detail,
+                    ":message": record.message, ":detail": record.detail, ":restarted": record.restarted,
                 },
                 // What of it cannot be read is not counted: the row is not ours.
                 |row| Ok(row.get::<_, Name>(0).ok().zip(row.get::<_, Tries>(1).ok()).zip(row.get(2).ok())),

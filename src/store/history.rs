@@ -23,10 +23,12 @@ pub(super) const ATTEMPTS_OF: &str =
 pub(super) const ATTEMPTS_OF_JOB: &str =
     "SELECT rowid AS row, * FROM attempt WHERE job = ? ORDER BY rowid DESC LIMIT ?";
 
-/// Enough to find a few different files among repeated ones.
+/// Since the last success of any attempt; enough to find a few different files among repeated ones.
 pub(super) const FIRST_ATTEMPTS: &str = "
-    SELECT filename, result, exit_code, ended FROM attempt
-     WHERE exporter = ? AND number = 1 AND ended IS NOT NULL
+    SELECT filename, result, exit_code, ended, restarted FROM attempt
+     WHERE exporter = ?1 AND number = 1 AND ended IS NOT NULL
+       AND ended > coalesce((SELECT ended FROM attempt WHERE exporter = ?1 AND result = 'ok' AND ended IS NOT NULL
+                              ORDER BY ended DESC LIMIT 1), -1 << 60)
      ORDER BY ended DESC LIMIT 1000";
 
 pub(super) const OK_DURATIONS: &str = "
@@ -87,13 +89,17 @@ impl View<'_> {
         self.attempts(ATTEMPTS_OF_JOB, params![id, limit])
     }
 
-    /// The last ended first attempts of an exporter at `n` different files, the newest first.
+    /// The first attempts of an exporter that have ended since it last succeeded, at `n` different files at most, the
+    /// newest first. What says nothing about the machine is left out.
     pub fn first_attempts(&self, exporter: &str, n: u32) -> Result<Vec<FirstAttempt>> {
         let mut found: Vec<FirstAttempt> = Vec::new();
         let mut statement = self.conn.prepare_cached(FIRST_ATTEMPTS)?;
         let mut rows = statement.query(params![exporter])?;
         while let Some(row) = rows.next()? {
             let Ok(next) = first_attempt(row) else { continue };
+            if next.is_neutral() {
+                continue;
+            }
             if found.len() >= n as usize {
                 break;
             }
@@ -123,6 +129,7 @@ fn first_attempt(row: &Row<'_>) -> rusqlite::Result<FirstAttempt> {
     Ok(FirstAttempt {
         filename: row.get::<_, Filename>("filename")?.0,
         outcome: row.get("result")?,
+        restarted: row.get("restarted").unwrap_or_default(),
         exit_code: row.get("exit_code")?,
         ended: row.get("ended")?,
     })

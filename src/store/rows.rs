@@ -273,6 +273,7 @@ fn record(row: &Row<'_>, outcome: Outcome) -> rusqlite::Result<Record> {
         log_tail: text(row, "log_tail")?.unwrap_or_default(),
         message: text(row, "message")?,
         detail: text(row, "detail")?,
+        restarted: row.get("restarted").unwrap_or_default(),
     })
 }
 

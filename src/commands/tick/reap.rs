@@ -110,15 +110,25 @@ fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Resu
     let took = note.filter(|note| note.boot_id == boot).map(elapsed);
     let took = took.unwrap_or_else(|| round.now.since(claim.started));
     let outcome = outcome(round, claim)?;
+    let restarted = was_restarted(round, claim, note, &boot);
     let bare = Record::bare(outcome, Stamp::now(), took);
     Ok(match outcome {
         Outcome::Ok => Record { output_size: size(round, claim), ..bare },
         _ => Record {
-            detail: Some("its run process died".to_owned()),
+            restarted,
+            detail: Some(if restarted { "the machine was restarted" } else { "its run process died" }.to_owned()),
             log_tail: log::last_words(&round.world.site.log_of(&claim.attempt)),
             ..bare
         },
     })
+}
+
+/// Whether the machine was restarted since it began. A power cut can take the note with it.
+fn was_restarted(round: &Round, claim: &Claim, note: Option<&LockNote>, boot: &str) -> bool {
+    match note.map(|note| &*note.boot_id).filter(|noted| !noted.is_empty()) {
+        Some(noted) => noted != boot,
+        None => claim.started < round.now.minus(clock::since_boot()),
+    }
 }
 
 /// What an attempt without its run has come to.
