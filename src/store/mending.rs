@@ -26,17 +26,17 @@ const REMOVE_ATTEMPT: &str = "DELETE FROM attempt WHERE rowid = ?";
 
 /// Small tables, and of which of their rows nothing can be made.
 const ODD: [&str; 6] = [
-    "queue WHERE typeof(queued) <> 'integer' OR queued NOT BETWEEN 0 AND 1099511627776
-              OR typeof(delayed) <> 'integer' OR delayed NOT BETWEEN 0 AND 1099511627776
+    "queue WHERE typeof(queued) <> 'integer' OR queued NOT BETWEEN 0 AND 100000000
+              OR typeof(delayed) <> 'integer' OR delayed NOT BETWEEN 0 AND 100000000
               OR typeof(served) <> 'integer' OR served NOT BETWEEN 0 AND 253402300799999
               OR typeof(name) <> 'text' OR mode NOT IN ('open', 'paused', 'draining')",
-    "client WHERE typeof(pending) <> 'integer' OR pending NOT BETWEEN 0 AND 1099511627776",
+    "client WHERE typeof(pending) <> 'integer' OR pending NOT BETWEEN 0 AND 100000000",
     "schedule WHERE typeof(last) <> 'integer' OR last NOT BETWEEN 0 AND 253402300799999
                  OR typeof(next) <> 'integer' OR next NOT BETWEEN 0 AND 253402300799999",
     "tally WHERE typeof(count) <> 'integer' OR count NOT BETWEEN 0 AND 1099511627776
               OR typeof(total) <> 'integer' OR total NOT BETWEEN 0 AND 1152921504606846976",
     "sample WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
-               OR typeof(queued) <> 'integer' OR queued NOT BETWEEN 0 AND 1099511627776",
+               OR typeof(queued) <> 'integer' OR queued NOT BETWEEN 0 AND 100000000",
     "news WHERE typeof(attempt) <> 'text' OR length(attempt) <> 26",
 ];
 
