@@ -60,8 +60,9 @@ CREATE TABLE job (
 ) STRICT;
 
 -- The next job of a queue, and the place of one:
---   WHERE queue = ? AND status = 0 AND waits = 0 ORDER BY rank, due, id LIMIT 1
-CREATE INDEX job_ready ON job (queue, rank, due) WHERE status = 0 AND waits = 0; -- every index ends in the id
+--   WHERE queue = ? AND status = 0 AND waits = 0 AND exporter NOT IN (…) ORDER BY rank, due, id LIMIT 1
+-- With the exporter, so that jobs of one that is held back are passed over without reading their rows.
+CREATE INDEX job_ready ON job (queue, rank, due, id, exporter) WHERE status = 0 AND waits = 0;
 
 -- What to wake, and when to come back: WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after
 CREATE INDEX job_wake ON job (run_after) WHERE status = 0 AND waits = 1;

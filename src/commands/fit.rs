@@ -19,7 +19,9 @@ pub fn fit<'a>(config: &'a Config, exporter: &str, params: &str, filename: &str)
     if named != filename {
         return Err(format!("the configuration has changed: the same parameters now name {named}"));
     }
-    Ok(Ask::of(exporter, values))
+    let ask = Ask::of(exporter, values);
+    ask.check_sources(config)?;
+    Ok(ask)
 }
 
 /// Whether jobs for this wish may be in this queue: its lane's, or the one in which those go on that were too big for it.

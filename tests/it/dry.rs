@@ -164,7 +164,7 @@ fn without_the_log_beside_the_database_none_is_made() {
         fs::remove_file(site.path(&format!("s/queue/pressroom.db{ending}"))).unwrap();
         assert_eq!(dry(&site).out(), with);
     }
-    assert_eq!(site.names("s/queue"), ["doorbell", "pressroom.db", "reserve", "waiters"]);
+    assert_eq!(site.names("s/queue"), ["doorbell", "pressroom.db", "reserve"]);
 }
 
 /// It waits for no lock: neither for a tick at work nor for a writer.

@@ -109,3 +109,16 @@ fn requests_find_their_place(site: &Site) {
     let dry = site.run(&["tick", "--dry-run", "--allow-root"]);
     dry.exits(0).says("(epub/new2.epub)").says("(epub/b1.epub)");
 }
+
+/// All of them are woken by the round in which their time has come, in pieces that hold up nobody.
+#[test]
+fn many_jobs_that_come_due_at_one_moment_are_all_ready_after_one_round() {
+    let site = Site::new().more("[queue.default]\nmax_running = 1\nmax_queued = 1000000\n").create();
+    let now = jiff::Timestamp::now().as_millisecond();
+    let rows = ROWS.replace("i % 10 = 0, ?1", "1, ?1").replace("200000", "5000").replace("(i % 10 = 0) * i * 100", "1");
+    site.database().execute(&rows, [now]).unwrap();
+    site.recount();
+    site.brief_tick().exits(0).stderr("");
+    assert_eq!(site.count("SELECT count(*) FROM job WHERE waits = 1"), 0);
+    assert_eq!(site.count("SELECT delayed FROM queue"), 0);
+}

@@ -1,5 +1,7 @@
 //! Derived formats: the source is made once and reused, waited for, pinned, and failed with.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::{
     classes::{attempts, later, lines, request, run_all, set_mode, shell, touch},
     site::{Site, wait_until},
@@ -216,4 +218,52 @@ fn the_dry_run_says_which_source_would_be_made_first() {
     let dry = site.run(&["tick", "--dry-run", "--allow-root"]);
     dry.exits(0).says("(pdf/Emma.pdf): epub/Emma.epub is made first");
     assert_eq!(site.count("SELECT count(*) FROM job"), 1);
+}
+
+/// A PDF with a rule of its own for its title.
+const PDF: &str = r#"
+[exporter.pdf]
+source = "epub"
+command = ["/bin/cp", "{source}", "{output}"]
+filename = "{title}.pdf"
+[exporter.pdf.params.title]
+required = true
+"#;
+
+/// A rule that became stricter while a PDF waits: its source cannot be asked for any more. That is this job's matter alone.
+#[test]
+fn a_job_whose_source_does_not_fit_any_more_fails_alone() {
+    let site = Site::new().more(PDF).create();
+    request(&site, "epub title=Candide").exits(75);
+    site.tick().exits(0);
+    request(&site, "pdf title=Candide").exits(75);
+    std::fs::remove_file(site.cached("epub/Candide.epub")).unwrap();
+    let kept = std::fs::read_to_string(site.config()).unwrap();
+    let stricter = kept.replacen("required = true\n", "required = true\nmax_bytes = 5\n", 1);
+    std::fs::write(site.config(), stricter).unwrap();
+    request(&site, "epub title=Emma").exits(75);
+    let done = site.tick();
+    done.exits(0);
+    assert!(site.cached("epub/Emma.epub").exists(), "{}", done.err());
+    site.mailed().exits(0).warns("pdf/Candide.pdf) failed: spawn, parameter title is longer than 5 bytes");
+}
+
+/// The directory of the source cannot be entered: jobs that need nothing of it are made.
+#[test]
+fn a_source_that_cannot_be_looked_at_stops_no_other_job() {
+    let site = Site::new().more(PDF).by_nobody().create();
+    request(&site, "pdf title=Candide").exits(75);
+    site.tick();
+    request(&site, "pdf title=Nana").exits(75);
+    let text = "[exporter.text]\ncommand = [\"/bin/cp\", \"/etc/hostname\", \"{output}\"]\nfilename = \"a.txt\"\n";
+    let site = site.more(&format!("{PDF}{text}"));
+    std::fs::set_permissions(site.path("s/cache/epub"), std::fs::Permissions::from_mode(0o000)).unwrap();
+    request(&site, "text").exits(75);
+    site.tick().exits(0);
+    assert!(site.cached("text/a.txt").exists());
+    std::fs::set_permissions(site.path("s/cache/epub"), std::fs::Permissions::from_mode(0o2750)).unwrap();
+    crate::site::wait_until("the PDF is made", || {
+        site.tick().exits(0);
+        site.cached("pdf/Nana.pdf").exists()
+    });
 }

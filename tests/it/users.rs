@@ -85,7 +85,7 @@ fn two_users_of_one_group_share_a_site_whatever_their_umasks() {
         assert_eq!(mode(&site, "s/cache/epub/Emma.epub"), 0o440);
         assert_eq!(mode(&site, "s/cache/epub"), 0o2750);
         assert_eq!((mode(&site, "s/work"), mode(&site, "s/log"), mode(&site, "s/queue")), (0o700, 0o700, 0o2770));
-        for name in ["pressroom.db", "pressroom.db-wal", "pressroom.db-shm", "doorbell", "reserve", "waiters"] {
+        for name in ["pressroom.db", "pressroom.db-wal", "pressroom.db-shm", "doorbell", "reserve"] {
             assert_eq!(mode(&site, &format!("s/queue/{name}")), 0o660, "{name} with umasks {web_umask} {cron_umask}");
         }
     }

@@ -98,8 +98,13 @@ impl<'a> Ask<'a> {
         match params::check_patterns(self.exporter, &self.values) {
             Err(Unfit::Pattern(problem)) => Err(Failure::because(Exit::Config, problem)),
             Err(Unfit::Value(reason)) => invalid(reason),
-            Ok(()) => check_sources(config, self.exporter, &self.values).map_or_else(invalid, |()| Ok(Ok(()))),
+            Ok(()) => self.check_sources(config).map_or_else(invalid, |()| Ok(Ok(()))),
         }
+    }
+
+    /// Whether the values suit the sources that a derived file is made from.
+    pub fn check_sources(&self, config: &Config) -> Result<(), String> {
+        check_sources(config, self.exporter, &self.values)
     }
 
     /// An ask with values that were checked already.

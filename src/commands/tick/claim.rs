@@ -3,11 +3,11 @@
 //! The lock of an attempt is made and held before the commit: a started job is never without a held lock, so nobody
 //! can take a healthy job for a lost one (invariant 4).
 
-use std::{fs::File, io, time::Duration};
+use std::{fmt, fs::File, io, time::Duration};
 
 use anyhow::bail;
 
-use super::{Round, launch, seats::Seats};
+use super::{Round, launch, seats::Seats, slices};
 use crate::{
     commands::{
         ending::{Ended, fail_dependents},
@@ -32,6 +32,15 @@ use crate::{
 pub struct Seat {
     pub claim: Claim,
     pub lock: File,
+}
+
+/// Jobs whose time has come are ready from here on.
+pub fn wake(round: &mut Round) -> anyhow::Result<()> {
+    // Looked at first: the write lock is not for a round in which nothing comes due.
+    if round.store.view().next_wake()?.is_none_or(|wake| wake > round.now) {
+        return Ok(());
+    }
+    round.repeat(slices::end(), |tx| Ok(tx.wake(Stamp::now())? > 0))
 }
 
 /// One batch of claims, then one launch for each.
@@ -82,11 +91,10 @@ fn batch(
     now: Stamp,
     problems: &mut Vec<String>,
 ) -> anyhow::Result<Vec<Seat>> {
-    tx.wake(now)?;
     let mut claimed = Vec::new();
     let mut skip = Vec::new();
     while skip.len() < ASIDE
-        && let Some(job) = tx.next_ready(now, &seats.queues(), &seats.held_back, &skip)?
+        && let Some(job) = tx.next_ready(&seats.queues(), &seats.held_back, &skip)?
     {
         // What fails for one job is undone, and the others are claimed.
         match tx.alone(|| take(world, tx, &job, now))? {
@@ -96,7 +104,7 @@ fn batch(
             }
             Ok(Taken::Moved) => {}
             Ok(Taken::Not) => skip.push(job.id),
-            Err(error) if error.downcast_ref::<io::Error>().is_some() || problems.len() >= MOST => return Err(error),
+            Err(error) if error.is::<NoLock>() || problems.len() >= MOST => return Err(error),
             Err(error) => {
                 problems.push(format!("cannot claim job {} ({}): {error:#}", job.id, job.filename));
                 skip.push(job.id);
@@ -106,6 +114,18 @@ fn batch(
     seats.look_again = seats.look_again.or((skip.len() == ASIDE).then_some(SOON));
     point::at("tick-before-commit");
     Ok(claimed)
+}
+
+/// No lock can be made: that is not the job's matter, and the next one would meet it too.
+#[derive(Debug)]
+struct NoLock(io::Error);
+
+impl std::error::Error for NoLock {}
+
+impl fmt::Display for NoLock {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "cannot make a lock in work/: {}", self.0)
+    }
 }
 
 /// What became of a job whose turn it was.
@@ -150,7 +170,7 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
         SourceState::Later => return Ok(None),
     };
     let attempt = AttemptId::from(process::new_id()?);
-    let lock = world.site.new_lock(&attempt)?;
+    let lock = world.site.new_lock(&attempt).map_err(NoLock)?;
     point::at("tick-made-lock");
     let limits = limits(tx, ask.exporter, job)?;
     let Some(claim) = tx.claim(job, &attempt, &limits, now, counts_from)? else { return Ok(None) };

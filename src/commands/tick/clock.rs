@@ -2,7 +2,7 @@
 
 use std::{fs::File, time::Duration};
 
-use super::{Round, notify};
+use super::{Round, notify, slices};
 use crate::{
     model::clock::{self, Stamp, TickMark},
     site::{RoundMark, boot_id},
@@ -27,9 +27,28 @@ pub fn look(round: &mut Round) -> anyhow::Result<()> {
     }
     // Looked at first: the write lock is not for a round that finds nothing to heal.
     if round.store.view().ahead(now)?
-        && let Err(error) = round.store.immediate(|tx| Ok(tx.heal_future(now)?))
+        && let Err(error) = heal(round)
     {
         round.problem(format!("cannot set back stamps that lie ahead: {error:#}"));
+    }
+    Ok(())
+}
+
+/// In slices; what is not healed when the step's time is over is left to the next round.
+fn heal(round: &mut Round) -> anyhow::Result<()> {
+    let (now, end) = (round.now, slices::end());
+    let mut after = Some(0);
+    round.repeat(end, |tx| {
+        after = after.map(|id| tx.heal_jobs(now, id)).transpose()?.flatten();
+        Ok(after.is_some())
+    })?;
+    let mut is_more = true;
+    round.repeat(end, |tx| {
+        is_more = tx.heal_attempts(now)?;
+        Ok(is_more)
+    })?;
+    if after.is_none() && !is_more {
+        round.store.immediate(|tx| Ok(tx.heal_rest(now)?))?;
     }
     Ok(())
 }

@@ -90,7 +90,7 @@ fn rehomed(round: &Round) -> anyhow::Result<()> {
 
 fn claimed(round: &Round, dead: &[Job], mut skip: Vec<i64>) -> anyhow::Result<()> {
     let mut seats = Seats::count_without(round, dead)?;
-    while let Some(job) = round.store.view().next_ready(round.now, &seats.queues(), &seats.held_back, &skip)? {
+    while let Some(job) = round.store.view().next_due(round.now, &seats.queues(), &seats.held_back, &skip)? {
         if let Some(source) = first(round, &job)? {
             println!("wait {}: {source} is made first", name(&job));
             skip.push(job.id);

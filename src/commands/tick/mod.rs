@@ -145,6 +145,7 @@ impl<'a> Round<'a> {
             self.step("rehome", rehome::jobs);
         }
         schedule::due(self);
+        self.step("wake", claim::wake);
         point::at("tick-before-claim");
         self.step("claim", claim::fill_seats);
         self.step("mend", mend::met);

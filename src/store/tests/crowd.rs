@@ -96,7 +96,7 @@ fn eight_claimers_claim_each_job_once() {
 fn claim_all(path: &std::path::Path, claimer: usize) -> usize {
     let mut store = Store::open(path).unwrap();
     let mut won = 0;
-    while let Some(job) = store.view().next_ready(NOON, &["default".into()], &[], &[]).unwrap() {
+    while let Some(job) = store.view().next_ready(&["default".into()], &[], &[]).unwrap() {
         let attempt = id(format!("{claimer:02}{:024}", job.id));
         won +=
             usize::from(store.immediate(|tx| Ok(tx.claim(&job, &attempt, &limits(), NOON, NOON)?)).unwrap().is_some());

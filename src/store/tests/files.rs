@@ -169,7 +169,7 @@ fn one_looking_process() {
 fn look_at(path: &Path) {
     let look = Store::open_readonly(path).unwrap();
     assert!(look.view().job(&file("Emma")).unwrap().is_some(), "what is only in the log is seen");
-    assert!(look.view().next_ready(NOON, &["default".into()], &[], &[]).unwrap().is_some());
+    assert!(look.view().next_ready(&["default".into()], &[], &[]).unwrap().is_some());
 }
 
 #[test]

@@ -8,6 +8,15 @@ fn ranks(base: &Base) -> Vec<[String; 2]> {
     base.store.view().all(sql, [], |row| Ok([row.get(0)?, row.get(1)?])).unwrap()
 }
 
+fn heal(base: &mut Base) {
+    let mut after = Some(0);
+    while let Some(id) = after {
+        after = base.tx(|tx| tx.heal_jobs(NOON, id));
+    }
+    while base.tx(|tx| tx.heal_attempts(NOON)) {}
+    base.tx(|tx| tx.heal_rest(NOON));
+}
+
 #[test]
 fn stamps_from_the_future_are_set_back() {
     let mut base = Base::new();
@@ -23,7 +32,7 @@ fn stamps_from_the_future_are_set_back() {
     base.tx(|tx| tx.finish_ok(&done, &Record { ended: ahead, ..ended(Outcome::Ok) }));
 
     assert!(base.store.view().ahead(NOON).unwrap());
-    assert!(base.tx(|tx| tx.heal_future(NOON)) >= 4);
+    heal(&mut base);
     assert!(!base.store.view().ahead(NOON).unwrap());
     let job = base.job("ahead");
     assert_eq!((job.submitted, job.last_asked), (NOON, NOON));
@@ -46,7 +55,8 @@ fn a_minute_ahead_is_no_fault_and_a_due_time_never() {
     let soon = NOON.plus_ms(MINUTE);
     base.insert(&NewJob { now: soon, run_after: soon, ..wish("soon") });
     base.insert(&NewJob { run_after: NOON.plus_ms(24 * HOUR), ..wish("tomorrow") });
-    assert_eq!(base.tx(|tx| tx.heal_future(NOON)), 0);
+    assert!(!base.store.view().ahead(NOON).unwrap());
+    heal(&mut base);
     assert_eq!(base.job("soon").submitted, soon);
     let overdue = base.store.view().overdue_queued("epub", NOON.plus_ms(24 * HOUR), 9).unwrap();
     assert_eq!(overdue, [base.job("soon")], "a delayed job could not have been started before");

@@ -73,7 +73,7 @@ fn no_statement_takes_many_steps(base: &Base) {
 
 fn the_next_job_and_the_places_are_found(base: &Base) {
     let view = base.store.view();
-    let next = view.next_ready(NOON, &["default".into(), "paper".into()], &[], &[]).unwrap().unwrap();
+    let next = view.next_ready(&["default".into(), "paper".into()], &[], &[]).unwrap().unwrap();
     assert_eq!(next.filename, "epub/4");
     assert_eq!(view.position(&next).unwrap(), 1);
     assert_eq!(view.position(&view.job("epub/14").unwrap().unwrap()).unwrap(), 7);

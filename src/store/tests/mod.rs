@@ -95,7 +95,7 @@ impl Base {
     #[track_caller]
     fn next(&self, queues: &[&str]) -> Option<String> {
         let queues: Vec<_> = queues.iter().map(|&name| name.to_owned()).collect();
-        self.store.view().next_ready(NOON, &queues, &[], &[]).expect("a read").map(|job| job.filename)
+        self.store.view().next_ready(&queues, &[], &[]).expect("a read").map(|job| job.filename)
     }
 }
 

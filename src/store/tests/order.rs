@@ -77,7 +77,7 @@ fn jobs_that_are_held_back_let_others_pass() {
     base.insert(&at("third", 2));
     let next = |held_back: &[String], skip: &[i64]| {
         let queues = ["default".to_owned()];
-        base.store.view().next_ready(NOON, &queues, held_back, skip).unwrap().map(|job| job.filename)
+        base.store.view().next_ready(&queues, held_back, skip).unwrap().map(|job| job.filename)
     };
     assert_eq!(next(&[], &[first.id]), Some(file("second")));
     assert_eq!(next(&["pdf".into()], &[first.id]), Some(file("third")));
@@ -121,4 +121,17 @@ fn a_retry_keeps_its_place() {
     base.insert(&at("young", 15));
     assert!(base.tx(|tx| tx.finish_retry(&claim, &ended(Outcome::Lost), &Retry { run_after: NOON, ..again() })));
     assert_eq!(drain(&mut base, &["default"]), ["old", "young"]);
+}
+
+/// However many jobs an exporter has that is held back, those of others in its queue are found.
+#[test]
+fn many_jobs_that_are_held_back_hide_no_other() {
+    let mut base = Base::new();
+    let held = |number: u32| NewJob { exporter: "held".into(), ..wish(&format!("held{number}")) };
+    base.tx(|tx| (0..6000).try_for_each(|number| tx.insert(&held(number)).map(drop)));
+    base.queued("Emma");
+    let (queues, held) = (["default".to_owned()], ["held".to_owned()]);
+    let next = base.store.view().next_ready(&queues, &held, &[]).unwrap().map(|job| job.filename);
+    assert_eq!(next, Some(file("Emma")));
+    assert!(base.store.view().next_ready(&queues, &[], &[]).unwrap().is_some_and(|job| job.exporter == "held"));
 }

@@ -27,7 +27,7 @@ fn every_hot_statement_uses_its_index() {
         (view::WAITING_FOR, "SEARCH job USING INDEX job_source (source=?)"),
         (view::PINNED, "SEARCH job USING INDEX job_source (source=?)"),
         (choosing::READY, "SEARCH job USING INDEX job_ready (queue=?)"),
-        (choosing::DUE, "SEARCH job USING INDEX job_wake (run_after<?)"),
+        (choosing::DUE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
         (choosing::BEFORE, "SEARCH job USING COVERING INDEX job_ready (queue=? AND (rank,due)<(?,?))"),
         (choosing::NEXT_WAKE, "USING COVERING INDEX job_wake"),
         (queueing::WAKE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
