@@ -42,8 +42,8 @@ pub(super) fn kill_run(tree: &mut Tree) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends everybody. Looks twice before it says that they are gone.
-pub(super) fn end(tree: &mut Tree, kill_after: Duration) -> Swept {
+/// Ends everybody; who is there for `patience` after being killed is stuck. Looks twice before it says that they are gone.
+pub(super) fn end(tree: &mut Tree, kill_after: Duration, patience: Duration) -> Swept {
     let kill_at = since_boot().saturating_add(kill_after);
     let (mut unseen, mut unread) = (0, 0);
     while unseen < 2 {
@@ -61,7 +61,7 @@ pub(super) fn end(tree: &mut Tree, kill_after: Duration) -> Swept {
         } else if since_boot() < kill_at {
             unseen = 0;
             wait(&ask(tree, &alive), PAUSE);
-        } else if since_boot() < kill_at + PATIENCE {
+        } else if since_boot() < kill_at.saturating_add(patience) {
             unseen = 0;
             wait(&kill(&alive), PAUSE);
         } else {

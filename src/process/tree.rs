@@ -78,9 +78,18 @@ pub enum Swept {
 /// is not this process) is killed first. Takes at most `kill_after` and about three seconds. What cannot be read leaves
 /// the tree "stuck": nobody may be taken for gone who was not looked at.
 pub fn end_tree(ids: &TreeIds, kill_after: Duration) -> Swept {
+    end_within(ids, kill_after, sweep::PATIENCE)
+}
+
+/// The same for a tree of which something is known to be stuck: it is killed once more and not waited for.
+pub fn end_stuck_tree(ids: &TreeIds) -> Swept {
+    end_within(ids, Duration::ZERO, Duration::ZERO)
+}
+
+fn end_within(ids: &TreeIds, kill_after: Duration, patience: Duration) -> Swept {
     let ended = Process::this().map(|me| Tree::new(ids.clone(), me)).and_then(|mut tree| {
         sweep::kill_run(&mut tree)?;
-        Ok(sweep::end(&mut tree, kill_after))
+        Ok(sweep::end(&mut tree, kill_after, patience))
     });
     ended.unwrap_or_else(|error| Swept::Stuck(vec![Stuck::unknown(&error)]))
 }

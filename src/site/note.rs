@@ -28,6 +28,10 @@ pub struct LockNote {
     pub since_boot: Duration,
     /// On the same clock, when the last of the exporter's tree had ended; what the run does after that may take long.
     pub ended: Option<Duration>,
+    /// A tick could not end all of its tree: the next ones look again and do not wait.
+    pub is_stuck: bool,
+    /// The admin was told that what it left cannot be removed.
+    pub is_told: bool,
 }
 
 impl LockNote {
@@ -58,6 +62,8 @@ impl LockNote {
         line("leader", self.leader.map(ProcessId::text));
         line("session", self.leader_session.map(|session| session.to_string()));
         line("ended_ms", self.ended.map(|ended| ended.as_millis().to_string()));
+        line("stuck", self.is_stuck.then(|| "1".to_owned()));
+        line("told", self.is_told.then(|| "1".to_owned()));
         text
     }
 
@@ -72,6 +78,8 @@ impl LockNote {
                 "run" => note.run = ProcessId::parse(value),
                 "leader" => note.leader = ProcessId::parse(value),
                 "session" => note.leader_session = value.parse().ok(),
+                "stuck" => note.is_stuck = true,
+                "told" => note.is_told = true,
                 "ended_ms" => note.ended = value.parse().ok().map(Duration::from_millis),
                 _ => {}
             }
@@ -92,6 +100,12 @@ impl ProcessId {
 }
 
 impl Site {
+    /// How many attempts have left what no tick can remove. None, where the caller may not look.
+    pub fn leftovers(&self) -> usize {
+        let attempts = self.attempts_on_disk().unwrap_or_default();
+        attempts.iter().filter(|attempt| self.note_of(attempt).is_ok_and(|note| note.is_told)).count()
+    }
+
     /// The note of an attempt, read without touching its lock.
     pub fn note_of(&self, attempt: &AttemptId) -> io::Result<LockNote> {
         LockNote::read(&self.open_own(&self.lock_of(attempt))?)
@@ -110,6 +124,8 @@ mod tests {
             boot_id: "b7c1".into(),
             since_boot: Duration::from_millis(9876),
             ended: Some(Duration::from_millis(9999)),
+            is_stuck: true,
+            is_told: true,
         }
     }
 

@@ -71,6 +71,8 @@ fn a_mount_in_a_work_directory_stays_with_all_that_is_in_it() {
         fs::write(place.join("kept/file"), "kept").unwrap();
         let mode = fs::metadata(&place).unwrap().permissions().mode();
         site.brief_tick().exits(0).warns("is a mount point; unmount it");
+        site.brief_tick().exits(0).stderr(""); // it was told, and from now on it is counted
+        site.run(&["status"]).says("1 ended attempt left files in work/ that cannot be removed");
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let mounted = mounts.lines().find(|line| line.contains(site.dir().to_str().unwrap())).expect("still mounted");
         let place = Path::new(mounted.split(' ').nth(4).unwrap());

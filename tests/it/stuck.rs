@@ -1,12 +1,12 @@
 //! What cannot be killed keeps its slot, and every round says why. Never more than N: the next job waits.
 
-use std::process::Command;
+use std::{process::Command, time::Instant};
 
 use nix::unistd::geteuid;
 
 use crate::{
-    running::{HELD, go, kill_run, note, results, start},
-    site::Site,
+    running::{HELD, go, kill_run, note, noted, results, start},
+    site::{Site, wait_until},
     together::{Beside, wait_for_runs},
 };
 
@@ -47,4 +47,39 @@ fn what_cannot_be_killed_keeps_its_slot_and_each_round_says_why() {
     go(&site);
     wait_for_runs(&site);
     site.ask("Nana").exits(0);
+}
+
+/// Known ones are looked at by full rounds, which kill them once more and do not wait, and not when somebody rings.
+#[test]
+fn trees_that_cannot_be_ended_hold_up_no_ring() {
+    if !geteuid().is_root() {
+        eprintln!("SKIPPED: trees_that_cannot_be_ended_hold_up_no_ring: only root has what others cannot kill");
+        return;
+    }
+    let site = Site::new().exporter(HELD).more("[queue.default]\nmax_running = 4\n").by_nobody().create();
+    site.ask("Emma").exits(75);
+    start(&site);
+    let stranger = Beside::start(Command::new("sleep").arg("1000"));
+    note(&site, "leader", &format!("{} {}", stranger.id(), start_of(stranger.id())));
+    kill_run(&site);
+    site.brief_tick().exits(0).warns("keeps its slot: process ");
+    assert_eq!(noted(&site, "stuck"), "1");
+    go(&site);
+    let log = site.path("said");
+    let said = || std::fs::read_to_string(&log).unwrap_or_default().matches("keeps its slot").count();
+    let begun = Instant::now();
+    let mut lingering = site.command(&["tick", "--for", "10min"]);
+    let lingering = Beside::start_into(&mut lingering, std::fs::File::create(&log).unwrap());
+    wait_until("the first round is over", || said() > 0);
+    for title in ["Nana", "Candide", "Bovary", "Germinal"] {
+        site.ask(title);
+        wait_until("it is made on a ring", || site.ask(title).output.status.code() == Some(0));
+    }
+    // Each request and each end is a ring; only a full round, at most each 15 s, looks at what is stuck.
+    let rounds = 2 + usize::try_from(begun.elapsed().as_secs() / 15).unwrap();
+    assert!(said() <= rounds, "{} looks in {rounds} full rounds", said());
+    drop(lingering);
+    drop(stranger);
+    site.tick().exits(0).stderr("");
+    assert!(results(&site).contains("lost"));
 }

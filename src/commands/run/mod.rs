@@ -129,6 +129,7 @@ fn note(lock: &File, begun: Duration, leader: Option<Process>, ended: Option<Dur
         boot_id: site::boot_id()?,
         since_boot: begun,
         ended,
+        ..LockNote::default()
     };
     note.write(lock)
 }

@@ -58,6 +58,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(cache(report));
     found.extend(writer(report));
     found.extend(unnamed(world));
+    found.extend(leftovers(world));
     found.extend(report.queues.iter().flat_map(queue));
     found.extend(world.config.broken().iter().map(exporter));
     found.extend(report.breakers.iter().map(breaker));
@@ -135,6 +136,14 @@ fn cache(report: &Report) -> Option<Finding> {
          jobs; raise max_size, or shorten grace"
     );
     (cache.excess > 0).then(|| warning("cache_full", text))
+}
+
+/// What a tick has told once.
+fn leftovers(world: &World) -> Option<Finding> {
+    let count = world.site.leftovers() as u64;
+    let what = words::count(count, "ended attempt");
+    let text = format!("{what} left files in work/ that cannot be removed; cron's mail has said why");
+    (count > 0).then(|| warning("work_left", text))
 }
 
 fn writer(report: &Report) -> Option<Finding> {

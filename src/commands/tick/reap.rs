@@ -16,7 +16,7 @@ use crate::{
     },
     process::{
         Process, log,
-        tree::{Swept, TreeIds, end_tree},
+        tree::{Swept, TreeIds, end_stuck_tree, end_tree},
     },
     site::{LockNote, Probe, ProcessId, Sight, boot_id},
 };
@@ -81,6 +81,9 @@ fn unless_held(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Res
 fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<()> {
     let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
     let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
+    if round.light && note.as_ref().is_some_and(|note| note.is_stuck) {
+        return Ok(()); // looked at by the next full round
+    }
     point::at("reap-took-lock");
     if let Swept::Stuck(stuck) = end(round, &claim.attempt, lock)? {
         for process in stuck {
@@ -102,7 +105,18 @@ pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::R
         return Ok(Swept::Gone);
     }
     let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
-    Ok(end_tree(&ids(attempt, note.as_ref())?, Duration::ZERO))
+    let ids = ids(attempt, note.as_ref())?;
+    if note.as_ref().is_some_and(|note| note.is_stuck) {
+        return Ok(end_stuck_tree(&ids));
+    }
+    let swept = end_tree(&ids, Duration::ZERO);
+    if let (Swept::Stuck(stuck), Some(lock)) = (&swept, lock)
+        && stuck.iter().all(|stuck| stuck.process.is_some())
+    {
+        let note = LockNote { is_stuck: true, ..note.unwrap_or_default() };
+        note.write(lock).context("cannot write its lock")?;
+    }
+    Ok(swept)
 }
 
 fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Result<Record> {

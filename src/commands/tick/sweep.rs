@@ -1,13 +1,13 @@
 //! What dead attempts have left in `work/` and `cache/` goes: only with the attempt's lock in hand, the lock file last.
 
-use std::{fs::File, time::Duration};
+use std::fs::File;
 
 use anyhow::Context;
 
 use super::{Round, reap};
 use crate::{
     model::{attempt::AttemptId, point},
-    process::tree::{Swept, end_tree},
+    process::tree::Swept,
     site::{LockNote, Probe},
 };
 
@@ -16,7 +16,9 @@ pub fn all(round: &mut Round) -> anyhow::Result<()> {
     temps(round);
     let work = || format!("cannot read {}", round.world.site.work().display());
     for attempt in round.world.site.attempts_on_disk().with_context(work)? {
-        if let Err(error) = one(round, &attempt) {
+        if let Err(error) = one(round, &attempt)
+            && !was_told(round, &attempt)
+        {
             round.problem(format!("cannot sweep the work directory of attempt {attempt}: {error:#}"));
         }
     }
@@ -45,12 +47,29 @@ fn one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<()> {
     Ok(site.remove_lock(attempt)?)
 }
 
+/// Whether the admin has been told of what cannot be removed; from now on it is. The attempt's lock remembers it: `status`
+/// counts such ones, and cron does not mail them each minute.
+fn was_told(round: &Round, attempt: &AttemptId) -> bool {
+    let site = &round.world.site;
+    let lock = match site.try_take(attempt) {
+        Probe::Free(lock) => Some(lock),
+        Probe::Missing => site.new_lock(attempt).ok(),
+        Probe::Alive | Probe::Unverified => None,
+    };
+    let Some((lock, note)) = lock.and_then(|lock| LockNote::read(&lock).ok().map(|note| (lock, note))) else {
+        return false;
+    };
+    let is_told = note.is_told;
+    if !is_told {
+        let _ = LockNote { is_told: true, ..note }.write(&lock); // what cannot be noted is told again
+    }
+    is_told
+}
+
 /// Ends what still runs of an attempt without a recorded end: who records one has seen the tree gone, but a `try` that was
 /// killed leaves no record. `false`: some of it cannot be ended.
 fn end(round: &mut Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::Result<bool> {
-    let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
-    let ids = reap::ids(attempt, note.as_ref())?;
-    let Swept::Stuck(stuck) = end_tree(&ids, Duration::ZERO) else { return Ok(true) };
+    let Swept::Stuck(stuck) = reap::end(round, attempt, lock)? else { return Ok(true) };
     for process in stuck {
         round.problem(format!("attempt {attempt} keeps its work directory: {process}"));
     }

@@ -93,6 +93,7 @@ fn note(lock: &File, leader: process::Process) -> std::io::Result<()> {
         boot_id: boot_id()?,
         since_boot: clock::since_boot(),
         ended: None,
+        ..LockNote::default()
     };
     note.write(lock)
 }
