@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(RoundMark::read(&file), None);
         for (at, boot) in [(1_800_000_000_123, "b7c1b7c1-0000-4000-8000-b7c1b7c1b7c1"), (-5, "")] {
             let round = TickMark { at: Stamp(at), since_boot: Duration::from_millis(77), boot_id: boot.into() };
-            let mark = RoundMark { round, gap: Duration::from_secs(900) };
+            let mark = RoundMark { round, gap: Duration::from_mins(15) };
             mark.write(&file).unwrap();
             assert_eq!(RoundMark::read(&file), Some(mark));
             assert_eq!(file.metadata().unwrap().len(), 132);

@@ -21,11 +21,6 @@ const FORGET: &str = "
     DELETE FROM job WHERE id = ? AND attempt = ? AND status = 1
     RETURNING filename, queue, client, status, waits";
 
-/// The admin's wish came while the attempt ended by itself.
-const FORGET_CANCELLED: &str = "
-    DELETE FROM job WHERE id = ? AND attempt = ? AND status = 1 AND cancel = 1
-    RETURNING filename, queue, client, status, waits";
-
 /// As if it were new. Its client has it pending already, so it does not count itself.
 const REQUEUE_NOTED: &str = "
     UPDATE job
@@ -36,8 +31,8 @@ const REQUEUE_NOTED: &str = "
            submitted = :now, run_after = max(again, :now), due = max(again, :now), queued_since = max(again, :now), last_asked = :now,
            started = NULL, attempts = 0, shutdowns = 0, percent = NULL, message = NULL, result = NULL, limits = NULL,
            source_after = CASE WHEN source IS NULL THEN NULL ELSE max(coalesce(source_after, again), again) END,
-           again = NULL, reported = 0
-     WHERE id = :id AND attempt = :attempt AND status = 1 AND cancel = 0 AND again IS NOT NULL";
+           again = NULL, cancel = 0, reported = 0
+     WHERE id = :id AND attempt = :attempt AND status = 1 AND again IS NOT NULL";
 
 const RETRY: &str = "
     UPDATE job
@@ -104,7 +99,7 @@ impl Tx<'_> {
     /// It failed and is tried again. Its rank counts from the moment of that; a noted run is satisfied by the next attempt, which
     /// is not started before that note's moment.
     pub fn finish_retry(&self, claim: &Claim, record: &Record, retry: &Retry<'_>) -> Result<bool> {
-        let done = self.forget_cancelled(claim)?
+        let done = self.end_cancelled(claim, record.ended)?
             || self.counted(
                 claim,
                 RETRY,
@@ -118,7 +113,7 @@ impl Tx<'_> {
 
     /// It failed for good, or is queued again if one more run was noted.
     pub fn finish_failed(&self, claim: &Claim, record: &Record, now: Stamp) -> Result<bool> {
-        let done = self.forget_cancelled(claim)?
+        let done = self.end_cancelled(claim, now)?
             || self.requeue_noted(claim, now)?
             || self.counted(
                 claim,
@@ -133,14 +128,14 @@ impl Tx<'_> {
 
     /// A shutdown cut it short: back into the queue. The attempt is not counted, unless it is the fourth shutdown in a row.
     pub fn finish_returned(&self, claim: &Claim, record: &Record) -> Result<bool> {
-        let done = self.forget_cancelled(claim)?
+        let done = self.end_cancelled(claim, record.ended)?
             || self.counted(claim, RETURN, params![claim.job, claim.attempt, record.ended, record.outcome])?;
         self.close(done, claim, record)
     }
 
-    /// The admin wanted it to end: the job is forgotten.
+    /// The admin wanted it to end: the job is forgotten, unless somebody has asked for one more run since.
     pub fn finish_cancelled(&self, claim: &Claim, record: &Record) -> Result<bool> {
-        let done = self.forget(claim)?;
+        let done = self.requeue_noted(claim, record.ended)? || self.forget(claim)?;
         self.close(done, claim, record)
     }
 
@@ -148,8 +143,10 @@ impl Tx<'_> {
         self.delete_counted(FORGET, params![claim.job, claim.attempt])
     }
 
-    fn forget_cancelled(&self, claim: &Claim) -> Result<bool> {
-        self.delete_counted(FORGET_CANCELLED, params![claim.job, claim.attempt])
+    /// The admin's wish came while the attempt ended by itself: that it is tried again is not wanted any more.
+    fn end_cancelled(&self, claim: &Claim, now: Stamp) -> Result<bool> {
+        let is_cancelled = self.cancel_requested(claim)? == Some(true);
+        Ok(is_cancelled && (self.requeue_noted(claim, now)? || self.forget(claim)?))
     }
 
     fn requeue_noted(&self, claim: &Claim, now: Stamp) -> Result<bool> {

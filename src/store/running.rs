@@ -8,7 +8,8 @@ use crate::model::attempt::Claim;
 const PROGRESS: &str = "
     UPDATE job SET percent = ?3, message = ?4 WHERE id = ?1 AND attempt = ?2 AND status = 1";
 
-const ASK_CANCEL: &str = "UPDATE job SET cancel = 1 WHERE id = ? AND status = 1";
+/// What was noted before is cancelled with it; what is noted from now on follows all the same.
+const ASK_CANCEL: &str = "UPDATE job SET cancel = 1, again = NULL WHERE id = ? AND status = 1";
 
 const CANCEL_REQUESTED: &str = "SELECT cancel FROM job WHERE id = ? AND attempt = ? AND status = 1";
 

@@ -136,7 +136,7 @@ fn a_power_cut_does_not_open_it() {
     }
     start(&site);
     wait_until("all of them run", || std::fs::read_to_string(site.path("up")).is_ok_and(|up| up.lines().count() == 4));
-    let locks: Vec<_> = site.names("s/work").into_iter().filter(|name| name.ends_with(".lock")).collect();
+    let locks: Vec<_> = site.names("s/work").into_iter().filter(|name| name.contains(".lock")).collect();
     for lock in locks.iter().map(|name| site.path("s/work").join(name)) {
         let note = std::fs::read_to_string(&lock).unwrap();
         let number = |key: &str| {

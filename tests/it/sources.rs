@@ -267,3 +267,20 @@ fn a_source_that_cannot_be_looked_at_stops_no_other_job() {
         site.cached("pdf/Nana.pdf").exists()
     });
 }
+
+/// The configuration names another source while the PDF waits: the PDF is made from that one.
+#[test]
+fn a_source_that_was_changed_in_the_configuration_counts_for_jobs_that_wait() {
+    let other = PDF.replace("exporter.pdf", "exporter.other").replace("source = \"epub\"\n", "");
+    let other = other.replace("\"/bin/cp\", \"{source}\"", "\"/bin/cp\", \"/etc/hostname\"").replace(".pdf", ".txt");
+    let site = Site::new().more(&format!("{PDF}{other}")).create();
+    request(&site, "epub title=Emma").exits(75);
+    request(&site, "other title=Emma").exits(75);
+    site.tick().exits(0).stderr("");
+    request(&site, "pdf title=Emma").exits(75);
+    let changed = std::fs::read_to_string(site.config()).unwrap().replace("source = \"epub\"", "source = \"other\"");
+    std::fs::write(site.config(), changed).unwrap();
+    site.tick().exits(0).stderr("");
+    let made = std::fs::read(site.cached("pdf/Emma.pdf")).unwrap();
+    assert_eq!(made, std::fs::read("/etc/hostname").unwrap());
+}

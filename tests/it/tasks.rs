@@ -125,3 +125,18 @@ fn whoever_waits_for_a_task_that_is_cancelled_is_told_that_it_is_gone() {
     site.database().execute("DELETE FROM job", []).unwrap();
     waiting.end().exits(66).stdout("absent\n");
 }
+
+/// The run of a task that is cancelled is still ending when somebody asks for the task again.
+#[test]
+fn a_task_that_is_asked_for_while_its_cancelled_run_is_ending_runs_once_more() {
+    let script = "echo run >>../../../runs; trap '' TERM; until [ -e ../../../go ]; do sleep 0.02; done";
+    let site = site(script).replacing("output = \"none\"\n", "output = \"none\"\nkill_after = \"1h\"\n");
+    started(&site);
+    site.run(&["jobs", "cancel", "1"]).exits(0);
+    request(&site, "reindex").exits(75).stdout("started ?\n");
+    touch(&site, "go");
+    wait_for_runs(&site);
+    site.tick().exits(0).stderr("");
+    assert_eq!(lines(&site, "runs").len(), 2);
+    assert_eq!(site.count("SELECT count(*) FROM job"), 0);
+}

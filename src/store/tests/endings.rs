@@ -225,3 +225,22 @@ fn progress_shows_in_the_row_until_the_attempt_ends() {
     assert!(base.tx(|tx| tx.finish_retry(&claim, &ended(Outcome::Lost), &again())));
     assert_eq!((base.job("Emma").percent, base.job("Emma").message), (None, None));
 }
+
+/// A request that came after the cancellation is not forgotten with it, however the attempt ends; one that came before is.
+#[test]
+fn what_is_noted_after_a_cancellation_follows_all_the_same() {
+    for (name, end) in ["ok", "retry", "failed", "returned", "cancelled"].into_iter().zip(ENDINGS) {
+        let mut base = Base::new();
+        let claim = base.started(name);
+        let job = base.job(name);
+        base.tx(|tx| tx.note_again(&job, NOON));
+        base.tx(|tx| tx.ask_cancel(job.id));
+        assert_eq!(base.job(name).again, None, "{name}: cancelled with the run");
+        base.tx(|tx| tx.note_again(&job, NOON));
+        assert!(base.tx(|tx| end(tx, &claim)), "{name}");
+        let next = base.job(name);
+        let state = (next.status, next.attempts, next.cancel, next.again);
+        assert_eq!(state, (Status::Queued, 0, false, None), "{name}");
+        assert_eq!(base.store.view().miscounts().unwrap(), [""; 0]);
+    }
+}
