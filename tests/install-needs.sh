@@ -34,6 +34,7 @@ setpriv                                                   util-linux
 setfacl                                                   acl
 strace                                                    strace
 mkfs.ext4                                                 e2fsprogs
+mkfs.btrfs                                                btrfs-progs
 debootstrap                                               debootstrap
 curl                                                      curl
 wget                                                      wget

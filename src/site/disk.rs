@@ -4,8 +4,11 @@ use std::{ffi::OsStr, fs, io, os::unix::fs::MetadataExt, path::Path};
 
 use nix::{
     fcntl::AtFlags,
-    sys::{statfs::statfs, statvfs::statvfs},
-    unistd::{Uid, linkat},
+    sys::{
+        statfs::{Statfs, statfs},
+        statvfs::statvfs,
+    },
+    unistd::linkat,
 };
 
 use super::{dir::Dir, marker};
@@ -30,38 +33,50 @@ const REFUSED: [(u32, &str, &str); 14] = [
 const REMOTE: &str = "its locks may not tell that a process has died";
 const FOLDS: &str = "it takes names that differ in case for the same";
 
-/// Bytes that this user can still write at `path`.
+/// Bytes that can still be written at `path` by those who are not root, as df(1) shows them: what is reserved for root
+/// helps no exporter.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let disk = statvfs(path)?;
-    let blocks = if Uid::effective().is_root() { disk.blocks_free() } else { disk.blocks_available() };
-    Ok(blocks.saturating_mul(disk.fragment_size()))
+    Ok(disk.blocks_available().saturating_mul(disk.fragment_size()))
 }
 
 /// Bytes that the index of a write-ahead log may need.
 const INDEX_ROOM: u64 = 128 << 10;
+/// The same where a page that is written is never written in its place, and needs records of its own for that.
+const COPIED_ROOM: u64 = 1 << 20;
 /// Bytes of a page of memory.
 const PAGE: u64 = 4096;
+/// File systems that copy on write: their numbers in statfs(2). btrfs, bcachefs, ZFS.
+const COPYING: [u32; 3] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1];
 
-/// Whether mapping a new file at `path` may end the process: SQLite allocates one block of each page of its index, and a
-/// page that spans several blocks has none behind it when the disk is full.
+/// Whether writing into a mapped file at `path` may end the process, since there is no block for it when the disk is full.
+///
+/// SQLite allocates one block of each page of its index, and a page that spans several blocks has none behind the others.
+/// Where each write takes a new block, it does not help that the file has had one.
 pub fn index_may_fault(path: &Path) -> bool {
-    statvfs(path).is_ok_and(|disk| {
-        let block = disk.fragment_size();
-        block < PAGE && disk.blocks_available().saturating_mul(block) < INDEX_ROOM
+    statfs(path).is_ok_and(|disk| {
+        let block = u64::try_from(disk.block_size()).unwrap_or(PAGE);
+        let free = disk.blocks_available().saturating_mul(block);
+        let copies = COPYING.contains(&number_of(&disk));
+        copies && free < COPIED_ROOM || block < PAGE && free < INDEX_ROOM
     })
 }
 
-/// Files that can still be made at `path`. `None`: the file system does not count them.
+fn number_of(disk: &Statfs) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
+    let number = disk.filesystem_type().0 as u32;
+    number
+}
+
+/// Files that can still be made at `path`, by the same. `None`: the file system does not count them.
 pub fn free_inodes(path: &Path) -> io::Result<Option<u64>> {
     let disk = statvfs(path)?;
-    let free = if Uid::effective().is_root() { disk.files_free() } else { disk.files_available() };
-    Ok((disk.files() > 0).then_some(free))
+    Ok((disk.files() > 0).then_some(disk.files_available()))
 }
 
 /// Why a site cannot lie at `path`, a directory. `None`: it can.
 pub fn refusal(path: &Path) -> io::Result<Option<String>> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
-    let number = statfs(path)?.filesystem_type().0 as u32;
+    let number = number_of(&statfs(path)?);
     if let Some(why) = refused(number) {
         return Ok(Some(format!("{} is on {why}; use a local file system", path.display())));
     }

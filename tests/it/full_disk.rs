@@ -23,17 +23,17 @@ impl SmallDisk {
         None
     }
 
-    /// One with blocks of 1 KiB, of which several make a page of memory.
-    fn mount_small_blocks(test: &str, site: &Site) -> Option<Self> {
+    /// One of another kind, of so many MiB, in a file.
+    fn mount_image(test: &str, site: &Site, size: u64, mkfs: &[&str]) -> Option<Self> {
         let (dir, image) = (site.path("disk"), site.path("image"));
         fs::create_dir(&dir).expect("a directory");
-        fs::File::create(&image).and_then(|file| file.set_len(16 << 20)).expect("an image");
+        fs::File::create(&image).and_then(|file| file.set_len(size << 20)).expect("an image");
         let ran = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
-        let made = ran(Command::new("mkfs.ext4").args(["-q", "-b", "1024", "-m", "0"]).arg(&image));
+        let made = ran(Command::new(mkfs[0]).args(&mkfs[1..]).arg(&image));
         if made && ran(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&dir)) {
             return Some(Self(dir));
         }
-        eprintln!("SKIPPED: {test}: cannot mount an ext4 with small blocks (needs root and a loop device)");
+        println!("SKIPPED: {test}: cannot make and mount a file system by {} (needs root and a loop device)", mkfs[0]);
         None
     }
 
@@ -245,7 +245,9 @@ fn a_disk_that_stays_full_is_pruned_when_its_files_have_expired() {
 fn a_full_disk_with_small_blocks_ends_no_process() {
     let test = "a_full_disk_with_small_blocks_ends_no_process";
     let site = Site::new().head(&head("0B"));
-    let Some(disk) = SmallDisk::mount_small_blocks(test, &site) else { return };
+    // Several blocks make a page of memory.
+    let mkfs = ["mkfs.ext4", "-q", "-b", "1024", "-m", "0"];
+    let Some(disk) = SmallDisk::mount_image(test, &site, 16, &mkfs) else { return };
     let site = site.create();
     site.ask("Emma").exits(75);
     site.tick().exits(0).stderr("");
@@ -317,4 +319,31 @@ fn a_disk_that_runs_low_gets_back_what_logs_and_history_have_before_a_request_is
     let (rows, logs) = kept(&site, "exit", '2');
     assert!(rows < 30 && logs < 30, "{rows} rows, {logs} logs");
     assert!(disk.free() > 1 << 20);
+}
+
+/// There each write takes a block, also one into a file that has its blocks already.
+#[test]
+fn a_full_disk_that_copies_on_write_ends_no_process() {
+    let test = "a_full_disk_that_copies_on_write_ends_no_process";
+    let site = Site::new().head(&head("0B"));
+    let Some(disk) = SmallDisk::mount_image(test, &site, 120, &["mkfs.btrfs", "-q"]) else { return };
+    let site = site.create();
+    site.ask("Emma").exits(75);
+    site.tick().exits(0).stderr("");
+    site.tick().exits(0).stderr("");
+    let file = site.path("disk/s/cache/epub/Emma.epub");
+    fs::write(&file, vec![b'x'; 3 << 20]).unwrap();
+    old(&file);
+    nix::unistd::syncfs(fs::File::open(&disk.0).unwrap()).unwrap();
+    for number in 0..20 {
+        disk.fill(&format!("junk{number}"));
+    }
+    site.ask("Nana").exits(69).stdout("unavailable the disk is full\n");
+    site.run(&["status"]).exits(2);
+    crate::site::wait_until("what has expired is pruned, and books are taken again", || {
+        let tick = site.run(&["tick", "--allow-root"]);
+        assert!([Some(0), Some(74)].contains(&tick.output.status.code()), "{}", tick.err());
+        [Some(0), Some(75)].contains(&site.ask("Nana").output.status.code())
+    });
+    assert!(!file.exists());
 }

@@ -101,6 +101,9 @@ fn time(report: &Report) -> Option<Finding> {
     report.clock.was_set.then(|| warning("clock", text))
 }
 
+/// Bytes. With less the database cannot be written, whatever `min_free` says.
+const FULL: u64 = 1 << 20;
+
 fn disk(report: &Report) -> Vec<Finding> {
     let disk = &report.disk;
     let mut found = Vec::new();
@@ -109,6 +112,8 @@ fn disk(report: &Report) -> Vec<Finding> {
         let text =
             format!("{free} of disk space is free, less than min_free ({least}): nothing is started; free some space");
         found.push(critical("disk_low", text));
+    } else if disk.free.is_some_and(|free| free < FULL) {
+        found.push(critical("disk_low", "the disk is full: nothing can be queued or made; free some space"));
     }
     if let Some(free) = disk.free_inodes.filter(|free| *free < FEW_INODES) {
         let files = words::count(free, "file");

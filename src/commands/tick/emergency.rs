@@ -39,5 +39,11 @@ pub fn free(world: &World, lock: &File) -> bool {
     let expired = choose(&entries, |exporter| prune::rules(world, exporter), config.grace, u64::MAX, now, pinned).gone;
     let removed = expired.iter().filter(|entry| world.cache.remove(entry).unwrap_or(false)).count();
     problems.iter().for_each(logging::diagnostic_line);
+    // Some file systems only count as free what a commit of theirs has freed.
+    if let Ok(cache) = File::open(world.site.cache())
+        && removed > 0
+    {
+        let _ = nix::unistd::syncfs(cache);
+    }
     removed > 0
 }
