@@ -25,14 +25,20 @@ impl World {
         let config = config::load(&file).map_err(|error| Failure::new(Exit::Config, error))?;
         let site = Site::new(config.state_dir.clone());
         let cache = Cache::new(site.cache());
-        process::guard_database(&config.database);
         Ok(Self { config, site, cache })
+    }
+
+    /// The path of the database, for who opens it now: from here on SQLite removes nothing but what belongs to it. A hit
+    /// does not come here.
+    pub fn database(&self) -> &Path {
+        process::guard_database(&self.config.database);
+        &self.config.database
     }
 
     /// The database for a look: it is not changed. Where reading it alone does not do, as after a crash that left its
     /// log without an index, it is opened as for writing.
     pub fn view_store(&self) -> Result<Store, Failure> {
-        Store::open_readonly(&self.config.database).or_else(|_| self.open_store())
+        Store::open_readonly(self.database()).or_else(|_| self.open_store())
     }
 
     /// The database, which only `check --create` makes.
@@ -56,7 +62,7 @@ impl World {
             if site::index_may_fault(&self.site.queue()) {
                 Err(StoreError::DiskFull)
             } else {
-                open(&self.config.database)
+                open(self.database())
             }
         };
         let opened = match open() {

@@ -17,7 +17,7 @@ const SILENCE: Duration = Duration::from_mins(3);
 
 /// Opens the database and looks at it as a whole.
 pub fn check(world: &World, found: &mut Found) {
-    match Store::open(&world.config.database) {
+    match Store::open(world.database()) {
         Ok(store) => look(world, &store, found),
         Err(error) => found.problems.push(format!("{:#}", error.at(&world.config.database))),
     }

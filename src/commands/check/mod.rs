@@ -59,7 +59,7 @@ fn create(world: &World, args: &CheckArgs) -> Result<(), Failure> {
     for line in done.map_err(|error| Failure::new(Exit::Config, error))? {
         println!("{line}");
     }
-    Store::create(&world.config.database, &machine_id()).map_err(|error| Failure::new(Exit::Config, error))
+    Store::create(world.database(), &machine_id()).map_err(|error| Failure::new(Exit::Config, error))
 }
 
 fn everything(world: &World, found: &mut Found) {

@@ -15,7 +15,7 @@ use crate::{
 
 /// Prints the plan of a round.
 pub fn run(world: &World) -> Result<(), Failure> {
-    let mut store = Store::open_readonly(&world.config.database).map_err(|error| error.at(&world.config.database))?;
+    let mut store = Store::open_readonly(world.database()).map_err(|error| error.at(&world.config.database))?;
     let mut round = Round::new(world, &mut store, None);
     round.calm = super::clock::jumped(&round)?;
     let dead = reaped(&round)?;
