@@ -53,6 +53,7 @@ mod package;
 mod pruning;
 mod queues;
 mod races;
+mod random;
 mod real;
 mod records;
 mod recovery;

@@ -44,22 +44,22 @@ const SETTINGS: &str = "timeout = \"300ms\"\nkill_after = \"100ms\"\nmax_attempt
     escalate = 1.0\nttl = \"1h\"\nfailure_ttl = \"1h\"\nbreaker = { failures = 1000, pause = \"1s\" }";
 
 /// Numbers that look random; the same ones for the same seed.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
     /// Below `most`.
-    fn roll(&mut self, most: u64) -> u64 {
+    pub fn roll(&mut self, most: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % most
     }
 }
 
-fn number(name: &str) -> Option<u64> {
+pub fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
 /// Our own runs and ticks of this site.
-fn victims(site: &Site) -> Vec<i32> {
+pub fn victims(site: &Site) -> Vec<i32> {
     let config = site.config().into_os_string().into_string().expect("UTF-8");
     let pids =
         fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -117,7 +117,7 @@ impl Torture<'_> {
     }
 }
 
-fn tick(site: &Site, words: &[&str]) -> std::process::Command {
+pub fn tick(site: &Site, words: &[&str]) -> std::process::Command {
     let config = site.config().into_os_string().into_string().expect("UTF-8");
     site.command(&[&["--config", &config, "tick", "--allow-root"], words].concat())
 }
