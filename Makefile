@@ -65,8 +65,9 @@ check: ## format, lints, shell scripts, man pages, licences
 test: ## build and run all tests, and name those that were skipped
 	@tests/run.sh
 
-torture: ## kill runs and ticks at random moments, for ten minutes or TORTURE=seconds
-	PRESSROOM_TORTURE=$(TORTURE) $(CARGO) test --locked --test it torture -- --nocapture
+torture: ## random kills, then random operations of every kind, for ten minutes each or TORTURE=seconds
+	PRESSROOM_TORTURE=$(TORTURE) $(CARGO) test --locked --test it torture:: -- --nocapture
+	PRESSROOM_RANDOM=$(TORTURE) $(CARGO) test --locked --test it random:: -- --nocapture
 
 bench: program ## measure against floors and peers, into docs/benchmarks; BENCH=quick takes two minutes
 	@RUSTFLAGS='$(RUSTFLAGS) $(STATIC)' bench/run "$(BINARY)" $(CARGO) build --release --locked --target $(TARGET)
