@@ -76,12 +76,12 @@ impl From<nix::errno::Errno> for Failure {
 }
 
 fn exit_of(error: &anyhow::Error) -> Exit {
-    use crate::store::StoreError::{Altered, Busy, Foreign, Missing, Newer, Older, OtherMachine};
+    use crate::store::StoreError::{Altered, Busy, Foreign, Missing, Newer, Older, OtherMachine, Unrecovered};
     let is_site = error.downcast_ref::<crate::site::SiteError>().is_some();
     let is_config = error.downcast_ref::<crate::config::ConfigError>().is_some();
     match error.downcast_ref::<crate::store::StoreError>() {
         Some(Missing | Foreign | Altered(_) | Newer(_) | Older(_) | OtherMachine) => Exit::Config,
-        Some(Busy) => Exit::Unavailable,
+        Some(Busy | Unrecovered) => Exit::Unavailable,
         _ if is_site || is_config => Exit::Config,
         _ => Exit::Io,
     }

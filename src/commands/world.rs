@@ -59,11 +59,7 @@ impl World {
     /// On a disk that is so full that the database cannot even be opened, the reserve is given up.
     fn opened(&self, open: impl Fn(&Path) -> store::Result<Store>) -> Result<Store, Failure> {
         let open = || {
-            if site::index_may_fault(&self.site.queue()) {
-                Err(StoreError::DiskFull)
-            } else {
-                open(self.database())
-            }
+            if site::index_may_fault(&self.site.queue()) { Err(StoreError::DiskFull) } else { open(self.database()) }
         };
         let opened = match open() {
             Err(StoreError::DiskFull) if self.site.give_up_reserve().unwrap_or(false) => open(),

@@ -22,6 +22,8 @@ pub enum StoreError {
     /// Somebody else held the write lock for all of the deadline.
     Busy,
     DiskFull,
+    /// Its log was left half written, and who only looks must not put it right.
+    Unrecovered,
     /// A value is longer than any of ours.
     TooBig,
     /// A row that none of ours can be.
@@ -70,6 +72,9 @@ impl fmt::Display for StoreError {
             ),
             Self::Busy => f.write_str("the database is busy: another process has held its write lock for too long"),
             Self::DiskFull => f.write_str("the disk of the database is full; free some space"),
+            Self::Unrecovered => f.write_str(
+                "the database's log was left half written by a process that was killed; the next tick puts it right, try again then",
+            ),
             Self::TooBig => {
                 f.write_str("a row of the database is longer than any of pressroom's; the next tick removes it")
             }
@@ -93,6 +98,7 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::DiskFull) => Self::DiskFull,
             // The index of the log cannot be made: for that, too, some kilobytes are needed.
             _ if is_extended(&error, rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => Self::DiskFull,
+            _ if is_extended(&error, rusqlite::ffi::SQLITE_READONLY_RECOVERY) => Self::Unrecovered,
             Some(ErrorCode::TooBig) => Self::TooBig,
             Some(ErrorCode::NotADatabase) => Self::Foreign,
             _ => Self::Other(anyhow::Error::new(error).context("database")),

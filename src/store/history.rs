@@ -94,7 +94,7 @@ impl View<'_> {
     pub fn first_attempts(&self, exporter: &str, n: u32) -> Result<Vec<FirstAttempt>> {
         let mut found: Vec<FirstAttempt> = Vec::new();
         let mut statement = self.conn.prepare_cached(FIRST_ATTEMPTS)?;
-        let mut rows = statement.query(params![exporter])?;
+        let mut rows = self.answer(&mut statement, params![exporter])?;
         while let Some(row) = rows.next()? {
             let Ok(next) = first_attempt(row) else { continue };
             if next.is_neutral() {

@@ -1,9 +1,9 @@
 //! From rows of the tables to the words of the model, and back.
 
-use std::time::Duration;
+use std::{thread::sleep, time::Duration};
 
 use rusqlite::{
-    OptionalExtension, Params, Row, ToSql,
+    MAIN_DB, Params, Row, Rows, Statement, ToSql,
     limits::Limit,
     params,
     types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef},
@@ -21,6 +21,10 @@ use crate::model::{
     status::{Outcome, Status},
 };
 
+/// How often, and how far apart, a log that is being put right is looked at.
+const RECOVERY_LOOKS: u32 = 50;
+const RECOVERY_PAUSE: Duration = Duration::from_millis(20);
+
 impl View<'_> {
     /// The first row of an answer.
     pub(super) fn one<T>(
@@ -29,7 +33,9 @@ impl View<'_> {
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
-        Ok(self.conn.prepare_cached(sql)?.query_row(params, read).optional()?)
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = self.answer(&mut statement, params)?;
+        Ok(rows.next()?.map(read).transpose()?)
     }
 
     /// Every row of an answer.
@@ -39,7 +45,26 @@ impl View<'_> {
         params: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        Ok(self.conn.prepare_cached(sql)?.query_map(params, read)?.collect::<rusqlite::Result<_>>()?)
+        let mut statement = self.conn.prepare_cached(sql)?;
+        Ok(self.answer(&mut statement, params)?.mapped(read).collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The rows of an answer. Who may not write waits a moment where the log of the database has been left half written,
+    /// by a process that was killed: whoever writes next puts it right.
+    pub(super) fn answer<'s>(&self, statement: &'s mut Statement<'_>, params: impl Params) -> Result<Rows<'s>> {
+        if !self.conn.is_readonly(MAIN_DB)? {
+            return Ok(statement.query(params)?);
+        }
+        let mut first = statement.query(params)?.next().map(drop).map_err(StoreError::from);
+        for _ in 0..RECOVERY_LOOKS {
+            if !matches!(first, Err(StoreError::Unrecovered)) {
+                break;
+            }
+            sleep(RECOVERY_PAUSE);
+            first = statement.raw_query().next().map(drop).map_err(StoreError::from);
+        }
+        first?;
+        Ok(statement.raw_query())
     }
 
     /// How many rows a statement changed.
@@ -105,7 +130,7 @@ impl View<'_> {
         show: &mut impl FnMut(Job, i64) -> bool,
     ) -> Result<()> {
         let mut statement = self.conn.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
+        let mut rows = self.answer(&mut statement, params)?;
         while let Some(row) = rows.next()? {
             *seen += 1;
             match ranked(row) {

@@ -214,3 +214,20 @@ fn it_works_for_a_user_without_any_right_to_write() {
     }
     writes_nothing(&site, nobody).exits(0).stderr("").stdout(&expected);
 }
+
+/// A process was killed while it wrote the index of the log: a dry run writes nothing, and whoever may puts it right.
+#[test]
+fn a_log_that_was_left_half_written_is_told_and_put_right_by_who_may_write() {
+    let site = busy_site();
+    let idle = site.database(); // while somebody has it open, as a lingering tick has, its index is believed
+    idle.query_row("SELECT count(*) FROM job", [], |row| row.get::<_, i64>(0)).unwrap();
+    let index = fs::File::options().write(true).open(site.path("s/queue/pressroom.db-shm")).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&index, &[0x5a; 96], 0).unwrap(); // both copies of its header
+    let told = site.run(&["tick", "--dry-run", "--allow-root"]);
+    told.exits(69).stderr(
+        "pressroom: the database's log was left half written by a process that was killed; the next tick puts it right, \
+         try again then\n",
+    );
+    site.run(&["jobs", "list"]).exits(0).stderr("");
+    dry(&site);
+}

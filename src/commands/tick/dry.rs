@@ -1,5 +1,7 @@
 //! `tick --dry-run`: what a real round would do, in its order. It takes no lock that matters and writes nothing at all.
 
+use std::{thread::sleep, time::Duration};
+
 use super::{Round, claim, expire, prune, reap, rehome, schedule, seats::Seats};
 use crate::{
     commands::{request::missing_source, world::World},
@@ -10,12 +12,12 @@ use crate::{
     exit::Failure,
     model::job::Job,
     site::Sight,
-    store::Store,
+    store::{Store, StoreError},
 };
 
 /// Prints the plan of a round.
 pub fn run(world: &World) -> Result<(), Failure> {
-    let mut store = Store::open_readonly(world.database()).map_err(|error| error.at(&world.config.database))?;
+    let mut store = open(world)?;
     let mut round = Round::new(world, &mut store, None);
     round.calm = super::clock::jumped(&round)?;
     let dead = reaped(&round)?;
@@ -24,6 +26,17 @@ pub fn run(world: &World) -> Result<(), Failure> {
     scheduled(&round)?;
     claimed(&round, &dead, dropped)?;
     Ok(())
+}
+
+/// A log that a killed process has left half written is put right by whoever writes next, which this does not.
+fn open(world: &World) -> anyhow::Result<Store> {
+    for _ in 0..50 {
+        match Store::open_readonly(world.database()) {
+            Err(StoreError::Unrecovered) => sleep(Duration::from_millis(20)),
+            opened => return opened.map_err(|error| error.at(&world.config.database)),
+        }
+    }
+    Err(StoreError::Unrecovered.into())
 }
 
 /// The jobs whose seats a real round would free.

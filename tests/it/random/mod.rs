@@ -45,8 +45,6 @@ struct Random {
     operations: AtomicUsize,
     ticks: AtomicUsize,
     kills: AtomicUsize,
-    /// Looks that could not read and were repeated.
-    repeated: AtomicUsize,
     last: Mutex<VecDeque<String>>,
     /// What was answered as queued or started of late, the newest of the started ones first.
     asked: Mutex<Vec<Wanted>>,
@@ -78,7 +76,6 @@ impl Random {
             operations: counter(),
             ticks: counter(),
             kills: counter(),
-            repeated: counter(),
             last: Mutex::default(),
             asked: Mutex::default(),
             history_read: Mutex::new(now),

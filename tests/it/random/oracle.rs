@@ -150,9 +150,8 @@ impl Random {
             *results.entry(attempt.row["result"].as_str().unwrap_or("none")).or_default() += 1;
         }
         format!(
-            "{} operations ({} repeated), {} ticks, {} kills, {} attempts, {made} made {results:?}",
+            "{} operations, {} ticks, {} kills, {} attempts, {made} made {results:?}",
             self.operations.load(Ordering::Relaxed),
-            self.repeated.load(Ordering::Relaxed),
             self.ticks.load(Ordering::Relaxed),
             self.kills.load(Ordering::Relaxed),
             model.ended.len(),
