@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         }
         _ => logging::diagnostic_line(format!("this is a fault in pressroom: {info}")),
     }));
+    let _ = process::survive_file_limit();
     let Ok(result) = std::panic::catch_unwind(start) else {
         return Exit::Io.into();
     };

@@ -51,7 +51,7 @@ pub use removing::guard as guard_database;
 pub use rest::give_back;
 pub use rlimits::unsettable;
 pub use spawn::spawn;
-pub use stage::{become_run, become_trial, hear_children};
+pub use stage::{become_run, become_trial, cannot_supervise, hear_children, survive_file_limit, with_file_limit};
 pub use supervise::supervise;
 pub use sys::may_be_written;
 pub use tree::Process;

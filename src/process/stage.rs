@@ -1,7 +1,7 @@
 //! What a process is before it supervises.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     os::fd::AsFd,
 };
@@ -36,6 +36,32 @@ pub fn become_run() -> io::Result<File> {
 /// For a process that waits for children: whoever ignores SIGCHLD hears of no child's end, and that is inherited.
 pub fn hear_children() -> io::Result<()> {
     sys::default_signal(Signal::SIGCHLD)
+}
+
+/// A file that may not grow any more is an error like a full disk, and no reason to die in the middle of an answer. What
+/// an exporter is started with is set anew.
+pub fn survive_file_limit() -> io::Result<()> {
+    sys::ignore_signal(Signal::SIGXFSZ)
+}
+
+/// Starts a program of somebody else's: a signal that is ignored would be inherited, and a program that does not expect that
+/// takes a cut file for a whole one.
+pub fn with_file_limit<T>(start: impl FnOnce() -> T) -> T {
+    let _ = sys::default_signal(Signal::SIGXFSZ);
+    let started = start();
+    let _ = survive_file_limit();
+    started
+}
+
+/// Why no exporter can be started or supervised on this machine, one sentence. `None`: nothing is known to be missing.
+pub fn cannot_supervise() -> Option<String> {
+    let exe = fs::symlink_metadata("/proc/self/exe").and_then(|_| fs::File::open("/proc/self/stat"));
+    if let Err(error) = exe {
+        return Some(format!("cannot look into /proc: {error}; mount it, since no exporter can be supervised without"));
+    }
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null");
+    let error = null.err()?;
+    Some(format!("cannot open /dev/null: {error}; make it, since each exporter is given it"))
 }
 
 /// What a run is, for `try`, which stays in the foreground: stdin and session are left alone.

@@ -120,6 +120,13 @@ pub fn random_bits() -> io::Result<u128> {
     Ok(u128::from_le_bytes(bytes))
 }
 
+/// What would send the signal fails with an error in its place.
+pub(super) fn ignore_signal(signal: Signal) -> io::Result<()> {
+    // SAFETY: ignoring runs no code of ours.
+    unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) }?;
+    Ok(())
+}
+
 /// Gives a signal its default meaning.
 pub(super) fn default_signal(signal: Signal) -> io::Result<()> {
     // SAFETY: the default action runs no code of ours.

@@ -24,6 +24,7 @@ mod clocks;
 mod cron;
 mod crowd;
 mod delayed;
+mod denied;
 mod derived;
 mod dry;
 mod extremes;

@@ -33,6 +33,7 @@ pub fn disk(world: &World, found: &mut Found) {
 
 /// What supervising needs of the kernel.
 pub fn processes(found: &mut Found) {
+    found.problems.extend(process::cannot_supervise());
     if let Some(error) = process::without_pidfd() {
         found.warnings.push(format!("the kernel gives out no descriptors of processes (pidfd_open: {error}), so processes are signalled by their numbers; use Linux 5.3 or later, or allow the call in the sandbox"));
     }

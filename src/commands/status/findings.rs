@@ -1,6 +1,11 @@
 //! What is wrong, how bad that is, and what to do about it.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
+
+use nix::{
+    errno::Errno,
+    unistd::{AccessFlags, Uid, access},
+};
 
 use super::{gather::Report, running::Running};
 use crate::{
@@ -59,6 +64,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(writer(report));
     found.extend(unnamed(world));
     found.extend(leftovers(world));
+    found.extend(unwritable(world));
     found.extend(report.queues.iter().flat_map(queue));
     found.extend(world.config.broken().iter().map(exporter));
     found.extend(report.breakers.iter().map(breaker));
@@ -141,6 +147,18 @@ fn cache(report: &Report) -> Option<Finding> {
          jobs; raise max_size, or shorten grace"
     );
     (cache.excess > 0).then(|| warning("cache_full", text))
+}
+
+/// Whatever refuses us: a file system mounted read-only, an attribute, a lost permission. Only the owner can tell of
+/// the directories that are closed to others.
+fn unwritable(world: &World) -> Option<Finding> {
+    let site = &world.site;
+    let is_ours = site.is_owner() || Uid::effective().is_root();
+    let refused = |dir: &PathBuf| access(dir, AccessFlags::W_OK).err().filter(|why| is_ours || *why != Errno::EACCES);
+    let dirs = [site.queue(), site.work(), site.cache()];
+    let (dir, error) = dirs.into_iter().find_map(|dir| refused(&dir).map(|error| (dir, error)))?;
+    let text = format!("{} cannot be written: {}; nothing can be queued or started", dir.display(), error.desc());
+    Some(critical("not_writable", text))
 }
 
 /// What a tick has told once.

@@ -7,7 +7,7 @@ use std::{fmt, fs::File, io, time::Duration};
 
 use anyhow::bail;
 
-use super::{Round, launch, seats::Seats, slices};
+use super::{Round, Trouble, launch, seats::Seats, slices};
 use crate::{
     commands::{
         ending::{Ended, fail_dependents},
@@ -45,6 +45,10 @@ pub fn wake(round: &mut Round) -> anyhow::Result<()> {
 
 /// One batch of claims, then one launch for each.
 pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
+    if let Some(problem) = process::cannot_supervise() {
+        round.trouble = Trouble::NothingStarts; // which is no job's fault: none is claimed
+        bail!(problem);
+    }
     let mut seats = Seats::count(round)?;
     for reason in &seats.reasons {
         tracing::info!(reason, "held back");
@@ -62,7 +66,12 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
             round.world.site.give_up_reserve()?;
             return Err(error);
         }
-        claimed => claimed?,
+        claimed => {
+            if claimed.as_ref().is_err_and(anyhow::Error::is::<NoLock>) {
+                round.trouble = Trouble::NothingStarts;
+            }
+            claimed?
+        }
     };
     round.look_again = seats.look_again;
     point::at("tick-claimed");

@@ -7,10 +7,10 @@ use std::{fs::File, os::fd::AsFd, process::Child, thread::sleep, time::Duration}
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::{Round, open_store, schedule, signals::Stop};
+use super::{Round, Trouble, open_store, schedule, signals::Stop};
 use crate::{
     commands::world::World,
-    exit::Failure,
+    exit::{Exit, Failure},
     logging,
     model::{
         clock::{Stamp, since_boot},
@@ -39,12 +39,13 @@ pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Vec<Child>, 
     let store = open_store(world, &lock)?;
     let (full_due, pause_until) = (Duration::ZERO, Duration::ZERO);
     let children = Vec::new();
-    let mut linger = Linger { world, lock, store, bell, signals, until, full_due, pause_until, children };
+    let mut linger =
+        Linger { world, lock, store, bell, signals, until, full_due, pause_until, children, cannot_start: false };
     linger.rounds()?;
     point::at("linger-over");
-    let Linger { signals, children, lock: _lock, .. } = linger;
+    let Linger { signals, children, cannot_start, lock: _lock, .. } = linger;
     signals.let_go()?;
-    Ok(children)
+    if cannot_start { Err(Failure::code(Exit::Io)) } else { Ok(children) }
 }
 
 /// Without a doorbell jobs are started later, but they are started: the round at the beginning, and whatever has a time.
@@ -90,6 +91,8 @@ struct Linger<'a> {
     /// Not before, whatever is due: the last round met a problem.
     pause_until: Duration,
     children: Vec<Child>,
+    /// The machine has let nothing be started in the last round.
+    cannot_start: bool,
 }
 
 impl Linger<'_> {
@@ -115,9 +118,10 @@ impl Linger<'_> {
         if !round.light {
             self.full_due = now + FULL;
         }
-        if round.troubled {
+        if round.trouble > Trouble::None {
             self.pause_until = now + PAUSE;
         }
+        self.cannot_start = round.trouble == Trouble::NothingStarts;
         self.children.append(&mut round.children);
         round.look_again
     }

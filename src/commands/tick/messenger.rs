@@ -15,14 +15,17 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::process::with_file_limit;
+
 const LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Runs the command in a process group of its own, which is ended after ten seconds.
 pub fn send(command: &[String], message: &str) -> io::Result<()> {
     let (program, args) = command.split_first().ok_or_else(|| io::Error::other("it is empty"))?;
-    let mut child =
-        Command::new(program).args(args).process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+    let mut command = Command::new(program);
+    command.args(args).process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = with_file_limit(|| command.spawn())?;
     let sent = deliver(&mut child, message.as_bytes());
     if !matches!(sent, Ok(true)) {
         let group = i32::try_from(child.id()).map_err(io::Error::other)?;

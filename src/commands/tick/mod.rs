@@ -77,9 +77,9 @@ fn once(world: &World, signals: signals::Stop) -> Result<Vec<Child>, Failure> {
     let mut store = open_store(world, &lock)?;
     let mut round = Round::new(world, &mut store, Some(&lock));
     round.go();
-    let children = round.children;
+    let (children, cannot_start) = (round.children, round.trouble == Trouble::NothingStarts);
     signals.let_go()?;
-    Ok(children)
+    if cannot_start { Err(Failure::code(Exit::Io)) } else { Ok(children) }
 }
 
 /// For who holds the tick's lock. On a disk without any space files that have expired make some first. What the
@@ -96,6 +96,16 @@ fn open_store(world: &World, lock: &File) -> Result<Store, Failure> {
     Ok(store)
 }
 
+/// The worst that a round has met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Trouble {
+    None,
+    /// Something was told, which an immediate next round would only meet again.
+    Told,
+    /// The machine lets nothing be started.
+    NothingStarts,
+}
+
 /// One round: its moment, what it may touch, and what it has to say at its end.
 pub struct Round<'a> {
     world: &'a World,
@@ -110,8 +120,7 @@ pub struct Round<'a> {
     /// Something holds jobs back that ends without a ring: look again then.
     look_again: Option<Duration>,
     problems: Vec<String>,
-    /// There was a problem, which an immediate next round would only meet again.
-    troubled: bool,
+    trouble: Trouble,
     children: Vec<Child>,
 }
 
@@ -126,7 +135,7 @@ impl<'a> Round<'a> {
             light: false,
             look_again: None,
             problems: Vec::new(),
-            troubled: false,
+            trouble: Trouble::None,
             children: Vec::new(),
         }
     }
@@ -169,7 +178,7 @@ impl<'a> Round<'a> {
     }
 
     fn problem(&mut self, sentence: String) {
-        self.troubled = true;
+        self.trouble = self.trouble.max(Trouble::Told);
         self.problems.push(sentence);
     }
 
