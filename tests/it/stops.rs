@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use crate::{
     running::{HELD, go, held, held_by, results, signal_run, start},
     site::{Site, wait_until},
-    strays::nobody_is_left,
+    strays::{nobody_is_left, strays},
     together::{Beside, wait_for_runs},
 };
 
@@ -65,7 +65,7 @@ fn a_started_job_that_is_cancelled_is_ended_with_its_tree_and_forgotten() {
     let site = held("kill_after = \"300ms\"");
     cancel(&site);
     wait_until("the row is gone", || site.count("SELECT count(*) FROM job") == 0);
-    nobody_is_left(&site);
+    wait_until("its run is gone, too", || strays(&site).is_empty());
     assert_eq!(results(&site), "cancelled");
     site.brief_tick().exits(0).stdout("").stderr("");
     assert_eq!(site.names("s/work"), [""; 0]);

@@ -125,7 +125,11 @@ fn wants_write(view: &View, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<
     })
 }
 
+/// The attempt that is going on does not do: it began too early, or is being cancelled, which who asks now has not wanted.
 fn wants_one_more(view: &View, ask: &Ask, job: &Job) -> anyhow::Result<bool> {
+    if job.cancel && job.again.is_none() {
+        return Ok(true);
+    }
     let Some(after) = ask.after else {
         return Ok(ask.exporter.is_task() && job.again.is_none());
     };

@@ -133,3 +133,20 @@ fn many_jobs_are_cancelled_in_one_go() {
     assert_eq!(done.exits(0).out().lines().count(), 351);
     assert_eq!(site.count("SELECT count(*) + (SELECT queued FROM queue) FROM job"), 0);
 }
+
+/// Its run is still ending. Whoever asks now gets the file from a new one.
+#[test]
+fn a_file_that_is_asked_for_while_its_cancelled_run_is_ending_is_made() {
+    let script = "trap '' TERM; until [ -e ../../../go ]; do sleep 0.02; done; echo whole >\"$1\"";
+    let site = Site::new().exporter_with(script, "kill_after = \"1h\"").create();
+    site.ask("Emma").exits(75);
+    site.brief_tick().exits(0);
+    site.ask("Emma").exits(75).says("started");
+    site.run(&["jobs", "cancel", "1"]).exits(0);
+    site.ask("Emma").exits(75).says("started");
+    std::fs::write(site.path("go"), "").unwrap();
+    crate::together::wait_for_runs(&site);
+    site.tick().exits(0).stderr("");
+    site.ask("Emma").exits(0);
+    assert_eq!(site.count("SELECT count(*) FROM attempt"), 2);
+}
