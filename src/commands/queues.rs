@@ -1,5 +1,7 @@
 //! `pressroom queues`: their modes and how full they are.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::json;
 
 use super::{jobs::table::Table, paper::Paper, world::World};
@@ -35,18 +37,15 @@ pub struct Queue {
 /// Every queue that is configured or that a job was ever in, by name.
 pub fn all(world: &World, view: &View) -> anyhow::Result<Vec<Queue>> {
     let rules = &world.config.queues;
-    let known = view.queues()?;
-    let running = view.running_by_queue()?;
-    let mut names: Vec<_> = rules.keys().chain(known.iter().map(|(name, _)| name)).cloned().collect();
-    names.sort();
-    names.dedup();
+    // Looked up by name: the web user can make any number of queues.
+    let known: BTreeMap<_, _> = view.queues()?.into_iter().collect();
+    let running: BTreeMap<_, _> = view.running_by_queue()?.into_iter().collect();
+    let names: BTreeSet<_> = rules.keys().chain(known.keys()).cloned().collect();
     let queue = |name: String| {
-        let state = known.iter().find(|(known, _)| *known == name).map(|(_, state)| state.clone());
-        let busy = running.iter().find(|(queue, _)| *queue == name).map_or(0, |(_, count)| *count);
         let rules = rules.get(&name);
         Queue {
-            state: state.unwrap_or_default(),
-            running: busy,
+            state: known.get(&name).cloned().unwrap_or_default(),
+            running: running.get(&name).copied().unwrap_or_default(),
             max_running: rules.map_or(0, |rules| rules.max_running),
             max_queued: rules.map_or(0, |rules| rules.max_queued),
             is_configured: rules.is_some(),
