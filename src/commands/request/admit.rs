@@ -57,12 +57,13 @@ fn over_rate(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Resul
 
 /// How long until the rate has room for one more, after these arrivals, the earliest first. `None`: it has.
 fn wait(arrivals: &[(Stamp, u64)], rate: Rate, now: Stamp) -> Option<Duration> {
-    let count: u64 = arrivals.iter().map(|(_, count)| count).sum();
-    let excess = (count + 1).checked_sub(rate.count).filter(|excess| *excess > 0)?;
+    // Whatever the rows say, the sum is a number.
+    let count = arrivals.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+    let excess = count.saturating_add(1).checked_sub(rate.count).filter(|excess| *excess > 0)?;
     // When so many are out of sight.
-    let mut gone = 0;
+    let mut gone = 0_u64;
     let last = arrivals.iter().find(|(_, count)| {
-        gone += count;
+        gone = gone.saturating_add(*count);
         gone >= excess
     });
     last.map(|(at, _)| at.plus(rate.window).since(now))
@@ -144,5 +145,10 @@ mod tests {
         }
         assert_eq!(at(&[(5, 1), (7, 1)], 60), None);
         assert_eq!(at(&[], 60), None);
+    }
+
+    #[test]
+    fn counts_beyond_any_sum_are_waited_for_to_the_end_of_the_window() {
+        assert_eq!(at(&[(5, u64::MAX), (7, u64::MAX), (60, 1)], 60), Some(Duration::from_millis(45)));
     }
 }
