@@ -144,12 +144,12 @@ fn breakers(world: &World, report: &Report, paper: &mut Paper) {
 
 fn attempts(report: &Report, paper: &mut Paper) {
     head(paper, "pressroom_attempts_total", "counter", "Ended attempts by exporter and result.");
-    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for tally in report.tallies.iter().filter(|tally| tally.measure == Measure::Run) {
-        *counts.entry((&tally.exporter, tally.outcome.name())).or_default() += tally.count;
+        *counts.entry((&tally.exporter, tally.outcome.name())).or_default() += number(tally.count);
     }
     for ((exporter, result), count) in counts {
-        sample(paper, "pressroom_attempts_total", &[("exporter", exporter), ("result", result)], number(count));
+        sample(paper, "pressroom_attempts_total", &[("exporter", exporter), ("result", result)], count);
     }
 }
 
@@ -165,15 +165,16 @@ fn histogram(report: &Report, measure: Measure, name: &str, help: &str, paper: &
 }
 
 fn buckets(paper: &mut Paper, name: &str, exporter: &str, tallies: &[&Tally]) {
-    let (bucket, mut below) = (format!("{name}_bucket"), 0);
+    let (bucket, mut below) = (format!("{name}_bucket"), 0.0);
     for bound in Tally::BOUNDS_MS {
-        below += tallies.iter().filter(|tally| tally.bound_ms == bound).map(|tally| tally.count).sum::<u64>();
+        below += tallies.iter().filter(|tally| tally.bound_ms == bound).map(|tally| number(tally.count)).sum::<f64>();
         let le = (number(bound) / 1000.0).to_string();
-        sample(paper, &bucket, &[("exporter", exporter), ("le", &le)], number(below));
+        sample(paper, &bucket, &[("exporter", exporter), ("le", &le)], below);
     }
-    let count = tallies.iter().map(|tally| tally.count).sum();
-    let total = tallies.iter().map(|tally| tally.total_ms).sum();
-    sample(paper, &bucket, &[("exporter", exporter), ("le", "+Inf")], number(count));
-    sample(paper, &format!("{name}_sum"), &[("exporter", exporter)], number(total) / 1000.0);
-    sample(paper, &format!("{name}_count"), &[("exporter", exporter)], number(count));
+    // As what is shown: integers of rows that are not ours could overflow.
+    let count = tallies.iter().map(|tally| number(tally.count)).sum();
+    let total: f64 = tallies.iter().map(|tally| number(tally.total_ms)).sum();
+    sample(paper, &bucket, &[("exporter", exporter), ("le", "+Inf")], count);
+    sample(paper, &format!("{name}_sum"), &[("exporter", exporter)], total / 1000.0);
+    sample(paper, &format!("{name}_count"), &[("exporter", exporter)], count);
 }

@@ -278,3 +278,14 @@ fn a_value_of_another_type_stops_no_other() {
     });
     assert_eq!(world.text("s/cache/epub/Emma.epub"), EMMA);
 }
+
+#[test]
+fn figures_beyond_any_sum_are_shown_all_the_same() {
+    let world = World::new();
+    world.sql(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+         INSERT INTO tally SELECT 'epub', 'run', 'ok', i, 1 << 40, 1 << 60 FROM n;",
+    );
+    let done = world.cron("status --format prometheus");
+    assert!(done.out().contains(r#"pressroom_run_seconds_count{exporter="epub"} 21990232555520"#), "{}", done.err());
+}
