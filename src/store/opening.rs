@@ -97,6 +97,8 @@ impl Store {
             Err(StoreError::Older(_)) => renew(&mut conn)?,
             found => found?,
         }
+        // With any other journal, whoever opens the database beside a write refuses the journal as a foreign file.
+        conn.pragma_update(None, "journal_mode", "wal")?;
         Self { conn, notes: Notes::default() }.verified()
     }
 

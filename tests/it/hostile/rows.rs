@@ -289,3 +289,13 @@ fn figures_beyond_any_sum_are_shown_all_the_same() {
     let done = world.cron("status --format prometheus");
     assert!(done.out().contains(r#"pressroom_run_seconds_count{exporter="epub"} 21990232555520"#), "{}", done.err());
 }
+
+#[test]
+fn another_journal_mode_costs_no_attempt() {
+    let world = World::new();
+    world.web("request epub title=Emma").exits(75);
+    world.sql("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE");
+    world.cron("tick --wait").exits(0);
+    assert_eq!(world.text("s/cache/epub/Emma.epub"), EMMA);
+    assert!(world.site.path("s/queue/pressroom.db-wal").exists());
+}
