@@ -25,7 +25,10 @@ const REMOVE_JOB: &str = "DELETE FROM job WHERE id = ?";
 const REMOVE_ATTEMPT: &str = "DELETE FROM attempt WHERE rowid = ?";
 
 /// Small tables, and of which of their rows nothing can be made.
-const ODD: [&str; 6] = [
+const ODD: [&str; 8] = [
+    "meta WHERE one <> 1 OR typeof(client_key) <> 'blob' OR length(client_key) <> 32 OR typeof(machine_id) <> 'text'",
+    "arrival WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
+                OR typeof(count) <> 'integer' OR count NOT BETWEEN 1 AND 100000000",
     "queue WHERE typeof(queued) <> 'integer' OR queued NOT BETWEEN 0 AND 100000000
               OR typeof(delayed) <> 'integer' OR delayed NOT BETWEEN 0 AND 100000000
               OR typeof(served) <> 'integer' OR served NOT BETWEEN 0 AND 253402300799999
@@ -46,6 +49,20 @@ const MEND_META: &str = "
      WHERE tick_at NOT BETWEEN 0 AND 253402300799999 OR typeof(tick_at) NOT IN ('integer', 'null')
         OR typeof(tick_boottime) NOT IN ('integer', 'null') OR tick_boottime < 0";
 
+/// Without its row nobody knows a client, and no tick can leave its mark.
+const META_IS_MISSING: &str = "SELECT NOT EXISTS (SELECT 1 FROM meta)";
+const RENEW_META: &str = "INSERT OR IGNORE INTO meta (one, client_key) VALUES (1, randomblob(32))";
+
+/// An id beyond this is none of ours. After the largest that there can be, no job could be queued any more.
+pub(super) const LAST_ID: i64 = 1 << 53;
+const SPENT_IDS: &str = "
+    SELECT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'job'
+                      AND (typeof(seq) <> 'integer' OR seq NOT BETWEEN 0 AND ?))";
+const RENEW_IDS: &str = "
+    UPDATE sqlite_sequence SET seq = (SELECT coalesce(max(id), 0) FROM job WHERE id BETWEEN 1 AND ?1)
+     WHERE name = 'job' AND (typeof(seq) <> 'integer' OR seq NOT BETWEEN 0 AND ?1)";
+const JOBS_BEYOND: &str = "SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?";
+
 impl Store {
     /// The unreadable rows that were met since the last call.
     pub fn take_unreadable(&self) -> Vec<Unreadable> {
@@ -64,6 +81,7 @@ impl View<'_> {
     pub fn patrol(&self, chance: u64, most: u32) -> Result<()> {
         let start = self.somewhere(JOBS, chance, most)?;
         self.jobs(SOME_JOBS, params![start, most])?;
+        self.jobs(JOBS_BEYOND, params![LAST_ID, most])?;
         let start = self.somewhere(ATTEMPTS, chance, most)?;
         for row in self.all(SOME_ATTEMPTS, params![start, most], |row| row.get::<_, i64>(0))? {
             self.attempt_at(row)?;
@@ -85,7 +103,8 @@ impl View<'_> {
                 return Ok(true);
             }
         }
-        Ok(false)
+        let spent = self.one(SPENT_IDS, params![LAST_ID], |row| row.get(0))? == Some(true);
+        Ok(spent || self.one(META_IS_MISSING, [], |row| row.get(0))? == Some(true))
     }
 }
 
@@ -107,7 +126,8 @@ impl Tx<'_> {
     pub fn remove_odd_rows(&self) -> Result<usize> {
         let removed =
             ODD.iter().map(|table| self.change(&format!("DELETE FROM {table}"), [])).sum::<Result<usize>>()?;
-        Ok(removed + self.change(MEND_META, [])?)
+        let renewed = self.change(RENEW_META, [])? + self.change(RENEW_IDS, params![LAST_ID])?;
+        Ok(removed + renewed + self.change(MEND_META, [])?)
     }
 
     /// Does `work` so that its failure undoes it alone and not the whole transaction. A database that is busy, full or

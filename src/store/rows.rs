@@ -12,6 +12,7 @@ use rusqlite::{
 use super::{
     Result, StoreError, View,
     checked::{Filename, Json, Kind, Name, Params as JobParams, RANKS, Text, Tries, Unreadable, invalid, sure},
+    mending::LAST_ID,
 };
 use crate::model::{
     attempt::{Attempt, Record},
@@ -219,7 +220,7 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
     row.get::<_, Option<Json>>("limits")?;
     let waits = sure(row, "waits", 0..=2)?;
     let job = Job {
-        id: sure(row, "id", 1..=i64::MAX - 1)?,
+        id: sure(row, "id", 1..=LAST_ID)?,
         filename: row.get::<_, Filename>("filename")?.0,
         exporter: row.get::<_, Name>("exporter")?.0,
         params: row.get::<_, JobParams>("params")?.0,

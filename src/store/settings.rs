@@ -16,11 +16,11 @@ pub(super) const QUEUE: &str = "SELECT mode, queued, delayed, served FROM queue 
 
 const QUEUES: &str = "SELECT name, mode, queued, delayed, served FROM queue ORDER BY name";
 
-const LAST_TICK: &str = "SELECT tick_at, tick_boottime, tick_boot_id FROM meta WHERE tick_at IS NOT NULL";
+const LAST_TICK: &str = "SELECT tick_at, tick_boottime, tick_boot_id FROM meta WHERE one = 1 AND tick_at IS NOT NULL";
 
-const MACHINE_ID: &str = "SELECT machine_id FROM meta WHERE machine_id <> ''";
+const MACHINE_ID: &str = "SELECT machine_id FROM meta WHERE one = 1 AND machine_id <> ''";
 
-const CLIENT_KEY: &str = "SELECT client_key FROM meta";
+const CLIENT_KEY: &str = "SELECT client_key FROM meta WHERE one = 1";
 
 const SCHEDULE: &str = "SELECT last, next FROM schedule WHERE name = ?";
 
@@ -29,7 +29,7 @@ const SET_MODE: &str = "
 
 const MARK_TICK: &str = "UPDATE meta SET tick_at = ?, tick_boottime = ?, tick_boot_id = ?";
 
-const CACHE_FIGURES: &str = "SELECT cache_files, cache_size FROM meta WHERE cache_files IS NOT NULL";
+const CACHE_FIGURES: &str = "SELECT cache_files, cache_size FROM meta WHERE one = 1 AND cache_files IS NOT NULL";
 
 const SET_CACHE_FIGURES: &str = "UPDATE meta SET cache_files = ?, cache_size = ?";
 

@@ -279,6 +279,36 @@ fn a_value_of_another_type_stops_no_other() {
     assert_eq!(world.text("s/cache/epub/Emma.epub"), EMMA);
 }
 
+/// The site's own row, and the counter of the ids.
+#[test]
+fn what_no_site_can_do_without_is_made_anew() {
+    let world = World::new();
+    let most = "9223372036854775807";
+    for (number, damage) in [
+        "DELETE FROM meta".to_owned(),
+        "UPDATE meta SET client_key = x'00'".to_owned(),
+        "INSERT INTO meta (one, client_key, machine_id) VALUES (0, x'00', 'other'), (2, x'00', 'other')".to_owned(),
+        format!("UPDATE sqlite_sequence SET seq = {most}"),
+        format!("UPDATE job SET id = {most} - 1; UPDATE sqlite_sequence SET seq = {most} - 1"),
+        format!("INSERT INTO arrival SELECT queue, client, at + 1, {most} FROM arrival"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        world.web(&format!("request epub title=Emma{number} --client 192.0.2.1")).exits(75);
+        world.sql(damage);
+        crate::site::wait_until("a tick has found it", || {
+            world.cron("tick --wait").exits(0);
+            world.site.count("SELECT count(*) FROM job") == 0
+        });
+        world.web(&format!("request epub title=Nana{number} --client 192.0.2.1")).exits(75);
+        world.settle();
+        let nana = world.text(&format!("s/cache/epub/Nana{number}.epub"));
+        assert_eq!(nana, EMMA.replace("Emma", &format!("Nana{number}")), "{damage}");
+        world.cron("check").exits(0);
+    }
+}
+
 #[test]
 fn figures_beyond_any_sum_are_shown_all_the_same() {
     let world = World::new();
