@@ -33,7 +33,7 @@ pub fn fill(
         answer.percent = job.percent;
         answer.message.clone_from(&job.message);
     } else {
-        answer.position = Some(position(view, job)?);
+        answer.position = Some(position(world, view, job)?);
         answer.reason = silence(view, job, now)?;
     }
     answer.retry_after = Some(answer.eta_seconds.unwrap_or(10).clamp(2, 30));
@@ -41,19 +41,22 @@ pub fn fill(
 }
 
 /// A job that waits for its source stands behind it, and behind whatever its own queue has before it.
-fn position(view: &View, job: &Job) -> anyhow::Result<u32> {
+fn position(world: &World, view: &View, job: &Job) -> anyhow::Result<u32> {
     let own = view.position(job)?;
-    let Some(source) = source_of(view, job)?.filter(|source| source.status == Status::Queued) else { return Ok(own) };
-    let before = position(view, &source)?;
+    let source = source_of(world, view, job)?.filter(|source| source.status == Status::Queued);
+    let Some(source) = source else { return Ok(own) };
+    let before = position(world, view, &source)?;
     let both = if source.queue == job.queue { own.max(before + 1) } else { own + before };
     Ok(both.min(MORE))
 }
 
-/// The job that makes the file which this one waits for.
-fn source_of(view: &View, job: &Job) -> anyhow::Result<Option<Job>> {
+/// The job that makes the file which this one waits for: of the exporter that the configuration says, which has no
+/// circles. Rows may wait for each other in one.
+fn source_of(world: &World, view: &View, job: &Job) -> anyhow::Result<Option<Job>> {
+    let configured = world.config.exporters.get(&job.exporter).and_then(|exporter| exporter.source.as_ref());
     let source = job.source.as_ref().filter(|_| job.waits_for_source);
     let source = source.map(|source| view.job(source)).transpose()?.flatten();
-    Ok(source.filter(|source| !source.status.is_failed()))
+    Ok(source.filter(|source| !source.status.is_failed() && Some(&source.exporter) == configured))
 }
 
 /// The time until the job has probably ended. `None`: no past attempts tell.
@@ -64,7 +67,7 @@ fn left(world: &World, view: &View, exporter: &Exporter, job: &Job, now: Stamp) 
         return Ok(Some(typical.saturating_sub(spent)));
     }
     let turn = turn_comes(world, job, view.position(job)?, typical, now);
-    let Some(source) = source_of(view, job)? else { return Ok(Some(turn.saturating_add(typical))) };
+    let Some(source) = source_of(world, view, job)? else { return Ok(Some(turn.saturating_add(typical))) };
     let Some(exporter) = world.config.exporters.get(&source.exporter) else { return Ok(None) };
     let made = left(world, view, exporter, &source, now)?;
     Ok(made.map(|made| made.max(turn).saturating_add(typical)))

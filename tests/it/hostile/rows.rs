@@ -329,3 +329,23 @@ fn another_journal_mode_costs_no_attempt() {
     assert_eq!(world.text("s/cache/epub/Emma.epub"), EMMA);
     assert!(world.site.path("s/queue/pressroom.db-wal").exists());
 }
+
+#[test]
+fn rows_that_wait_for_each_other_in_a_circle_end_no_command() {
+    let world = World::new();
+    for words in ["request pdf title=Emma", "request pdf title=Nana"] {
+        world.web(words).exits(75);
+    }
+    world.sql(
+        "UPDATE job SET waits = 2, source = CASE filename WHEN 'pdf/Emma.pdf' THEN 'pdf/Nana.pdf'
+                                            WHEN 'pdf/Nana.pdf' THEN 'pdf/Emma.pdf' ELSE filename END",
+    );
+    world.cron("tick --wait").exits(0);
+    for words in ["request pdf title=Emma", "request pdf title=Nana", "request epub title=Emma"] {
+        world.web(words).exits(75);
+    }
+    for words in ["jobs list", "jobs show 1", "status", "check"] {
+        let done = world.cron(words);
+        assert!(matches!(done.output.status.code(), Some(0..=2)), "{words}: {}", done.err());
+    }
+}
