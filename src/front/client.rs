@@ -1,9 +1,12 @@
 //! Who asks: a name for the limit on pending jobs.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use super::{login, variables::Variables};
-use crate::{config::ClientSource, model::client::Network};
+use crate::{
+    config::ClientSource,
+    model::client::{Network, parse as address},
+};
 
 /// A visitor's name, and whether it came from where the configuration says.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,13 +58,6 @@ fn beyond(variables: &Variables, proxies: &[Network]) -> Option<IpAddr> {
 
 fn forwarded(variables: &Variables) -> Option<&str> {
     variables.text("HTTP_X_FORWARDED_FOR")
-}
-
-/// An address, perhaps with a port behind it, as some proxies write it.
-fn address(text: &str) -> Option<IpAddr> {
-    let text = text.trim();
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    bare.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))
 }
 
 #[cfg(test)]

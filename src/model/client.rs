@@ -1,7 +1,7 @@
 //! Clients as they are stored: never an address that could be read back. One rule for the command line and for CGI.
 
 use std::{
-    net::{IpAddr, Ipv6Addr},
+    net::{IpAddr, Ipv6Addr, SocketAddr},
     str::FromStr,
 };
 
@@ -33,7 +33,16 @@ pub fn hashed(key: &[u8; 32], name: &[u8]) -> String {
 }
 
 fn address(name: &[u8]) -> Option<IpAddr> {
-    std::str::from_utf8(name).ok()?.trim().parse().ok()
+    parse(std::str::from_utf8(name).ok()?)
+}
+
+/// An address as servers and proxies write it: perhaps in brackets, with a port behind it, or with the zone of a link.
+pub fn parse(text: &str) -> Option<IpAddr> {
+    let text = text.trim();
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let zoneless = || bare.split_once('%').and_then(|(address, _)| address.parse::<Ipv6Addr>().ok()).map(IpAddr::V6);
+    let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());
+    bare.parse().ok().or_else(with_port).or_else(zoneless)
 }
 
 /// One household has 2^64 addresses of IPv6, so its network counts as one client.
@@ -96,6 +105,13 @@ mod tests {
         assert_eq!(hash("2001:db8::1"), hash("2001:db8:0:0:9::2"));
         assert_ne!(hash("2001:db8::1"), hash("2001:db8:0:1::1"));
         assert_ne!(hash("anna"), hash("Anna"));
+        for written in ["192.0.2.1:80", "192.0.2.1:4711"] {
+            assert_eq!(hash(written), hash("192.0.2.1"));
+        }
+        for written in ["[2001:db8::1]", "[2001:db8::1]:443", "2001:db8::2%eth0"] {
+            assert_eq!(hash(written), hash("2001:db8::1"), "{written}");
+        }
+        assert_ne!(hash("anna%eth0"), hash("anna"));
     }
 
     #[test]
@@ -113,7 +129,7 @@ mod tests {
     fn an_address_is_never_stored_as_it_is() {
         let plain = |name: &str| stored(&[7; 32], name.as_bytes(), ClientNames::Plain);
         assert_eq!(plain("anna"), "anna");
-        for address in ["192.0.2.1", " 192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1"] {
+        for address in ["192.0.2.1", " 192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "192.0.2.1:80", "fe80::1%eth0"] {
             assert_eq!(plain(address), hashed(&[7; 32], address.as_bytes()), "{address}");
             assert_eq!(plain(address).len(), DIGITS);
         }
