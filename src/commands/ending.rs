@@ -2,11 +2,13 @@
 
 use std::os::unix::fs::MetadataExt;
 
+use super::ended_events::{self, BreakerBefore};
 use crate::{
     config::{Config, Exporter},
     model::{
         attempt::{Claim, Record},
         clock::Stamp,
+        event::Event,
         job::Job,
         limits::Limits,
         retry::{self, Rules},
@@ -31,6 +33,7 @@ impl<'a> Ended<'a> {
     pub fn close(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
         let Self { claim, record, .. } = self;
         tx.set_log_size(&claim.attempt, log_size(config, &claim.attempt))?;
+        let breaker = BreakerBefore::of(self, tx, config)?;
         let waiting = tx.waiting_for(&claim.filename)?; // before the row goes, which wakes them
         let ours = match record.outcome {
             Outcome::Ok => tx.finish_ok(claim, record)?,
@@ -40,8 +43,7 @@ impl<'a> Ended<'a> {
         };
         if ours {
             self.tell_dependents(tx, &waiting)?;
-            let (job, attempt, filename) = (claim.job, claim.attempt.as_str(), &claim.filename);
-            tracing::info!(job, attempt, filename, result = record.outcome.name(), "ended");
+            ended_events::tell(self, tx, &breaker)?;
         }
         Ok(ours)
     }
@@ -129,6 +131,8 @@ pub fn fail_dependents(tx: &Tx, source: &str, outcome: Outcome, message: &str) -
 fn fail_all(tx: &Tx, waiting: &[Job], outcome: Outcome, message: &str) -> anyhow::Result<()> {
     for job in waiting {
         tx.fail_queued(job, outcome, Some(message), Stamp::now())?;
+        let failed = Event::new("failed", Stamp::now()).job(job).with("result", outcome.name());
+        tx.tell(failed.with("reason", "its source could not be made"));
         fail_dependents(tx, &job.filename, outcome, message)?;
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! The commands: here the rooms below are brought together.
 
 pub mod check;
-pub mod ending;
+pub mod ended_events;
+mod ending;
 mod fit;
 pub mod jobs;
 mod paper;

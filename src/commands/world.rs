@@ -1,14 +1,19 @@
 //! What every command begins with: the configuration and the places that it names.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use crate::{
     cache::Cache,
     cli::Global,
     config::{self, Config},
     exit::{Exit, Failure},
+    logging,
+    model::event::Event,
     process,
-    site::{self, Site},
+    site::{self, ActivityLog, Site},
     store::{self, Store, StoreError},
 };
 
@@ -56,6 +61,25 @@ impl World {
         self.opened(Store::open_and_upgrade)
     }
 
+    /// Writes what `store` commits from here on into the activity log. For ticks and runs: that log is theirs alone.
+    pub fn keep_activity(&self, store: &mut Store) {
+        if let Some(log) = self.activity() {
+            store.listen(Box::new(move |events| write(&log, events)));
+        }
+    }
+
+    /// Writes an event that no transaction belongs to into the activity log.
+    pub fn tell(&self, event: Event) {
+        if let Some(log) = self.activity() {
+            write(&log, &[event]);
+        }
+    }
+
+    fn activity(&self) -> Option<ActivityLog> {
+        let rules = &self.config.log;
+        rules.activity.clone().map(|path| ActivityLog::new(path, rules.activity_max))
+    }
+
     /// On a disk that is so full that the database cannot even be opened, the reserve is given up.
     fn opened(&self, open: impl Fn(&Path) -> store::Result<Store>) -> Result<Store, Failure> {
         let open = || {
@@ -66,5 +90,17 @@ impl World {
             opened => opened,
         };
         opened.map_err(|error| Failure::from(error.at(&self.config.database)))
+    }
+}
+
+/// A log that cannot be written is reported once by each process, and nothing depends on it (invariant 12).
+fn write(log: &ActivityLog, events: &[Event]) {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    let lines = events.iter().filter_map(|event| serde_json::to_string(event).ok());
+    let text: String = lines.map(|line| line + "\n").collect();
+    if let Err(error) = log.append(&text)
+        && !TOLD.swap(true, Ordering::Relaxed)
+    {
+        logging::diagnostic_line(format!("cannot write the activity log {}: {error}", log.path().display()));
     }
 }

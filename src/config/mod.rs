@@ -109,6 +109,7 @@ fn read(file: &Path, sheet: &Sheet<'_>) -> Config {
     let cache = sections::cache(&top);
     let exporters = exporters(&top, dir, &cache, sheet);
     let host = sections::host(&top);
+    let log = sections::log(&top, |path| absolute(&state_dir, path));
     let config = Config {
         file: file.to_owned(),
         database: database(&top, &state_dir),
@@ -121,6 +122,7 @@ fn read(file: &Path, sheet: &Sheet<'_>) -> Config {
         notify: sections::notify(&top, dir),
         status: sections::status(&top),
         history: sections::history(&top),
+        log,
         cache,
         exporters,
         broken: OnceLock::new(),

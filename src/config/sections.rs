@@ -1,11 +1,16 @@
-//! The sections that are the same on every site: `[cache]`, `[host]`, `[queue]`, `[status]`, `[history]`, `[notify]`.
+//! The sections that are the same on every site: `[cache]`, `[host]`, `[queue]`, `[status]`, `[history]`, `[log]`,
+//! `[notify]`.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use super::{
     command,
     sheet::Table,
-    types::{CacheRules, HistoryRules, HostRules, Notify, QueueRules, Rate, StatusRules},
+    types::{CacheRules, HistoryRules, HostRules, LogRules, Notify, QueueRules, Rate, StatusRules},
     words::{self, DURATION},
 };
 
@@ -117,6 +122,20 @@ pub(super) fn history(top: &Table<'_>) -> HistoryRules {
         keep: table.duration("keep", base.keep),
         keep_ok_logs: table.duration("keep_ok_logs", base.keep_ok_logs),
         max_size: table.size("max_size", base.max_size),
+    };
+    table.done();
+    rules
+}
+
+/// `absolute` makes a path out of one that is relative to the state directory.
+pub(super) fn log(top: &Table<'_>, absolute: impl Fn(&str) -> PathBuf) -> LogRules {
+    const ACTIVITY: &str = "log/activity.log";
+    let base = LogRules { activity: Some(absolute(ACTIVITY)), activity_max: 10_000_000 };
+    let Some(table) = top.table("log") else { return base };
+    let path = table.text("activity").unwrap_or_else(|| ACTIVITY.to_owned());
+    let rules = LogRules {
+        activity: (path != "none").then(|| absolute(&path)),
+        activity_max: table.size("activity_max", base.activity_max),
     };
     table.done();
     rules

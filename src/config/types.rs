@@ -28,6 +28,7 @@ pub struct Config {
     pub notify: Option<Notify>,
     pub status: StatusRules,
     pub history: HistoryRules,
+    pub log: LogRules,
     /// For [`Config::broken`].
     pub broken: OnceLock<BTreeMap<String, String>>,
 }
@@ -277,4 +278,13 @@ pub struct HistoryRules {
     pub keep_ok_logs: Duration,
     /// Bytes of `log/` and of the history's rows together.
     pub max_size: u64,
+}
+
+/// `[log]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogRules {
+    /// Absolute path of the activity log; `None`: there is none.
+    pub activity: Option<PathBuf>,
+    /// Bytes; a larger activity log is rotated.
+    pub activity_max: u64,
 }

@@ -5,6 +5,7 @@
 //! to the open file, go over to a child that inherits it, and end with its last copy.
 
 mod accounts;
+mod activity;
 mod attempts;
 mod bell;
 mod create;
@@ -28,6 +29,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use activity::ActivityLog;
 pub use bell::Doorbell;
 pub use disk::{free_bytes, free_inodes, index_may_fault, same_filesystem};
 pub use lock::{Probe, Sight};

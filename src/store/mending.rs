@@ -134,7 +134,11 @@ impl Tx<'_> {
     /// gone stays the caller's matter.
     pub fn alone<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<anyhow::Result<T>> {
         self.conn.execute_batch("SAVEPOINT alone").map_err(StoreError::from)?;
+        let told = self.events.borrow().len();
         let done = work();
+        if done.is_err() {
+            self.events.borrow_mut().truncate(told);
+        }
         if let Err(error) = &done
             && matches!(error.downcast_ref(), Some(StoreError::Busy | StoreError::DiskFull))
         {

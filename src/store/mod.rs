@@ -48,11 +48,13 @@ pub use settings::{Mode, QueueState, ScheduleState};
 pub use tallies::{Measure, Tally};
 pub use trimming::{Oldest, Part};
 
-use std::ops::Deref;
+use std::{cell::RefCell, ops::Deref};
 
 use checked::Notes;
 
 use rusqlite::{Connection, TransactionBehavior};
+
+use crate::model::event::Event;
 
 /// One answer of the store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -61,7 +63,11 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 pub struct Store {
     conn: Connection,
     notes: Notes,
+    listener: Option<Listener>,
 }
+
+/// Who hears what was committed.
+pub type Listener = Box<dyn Fn(&[Event])>;
 
 /// Plain reads. Each call sees the newest commit, or, inside a transaction, that transaction.
 pub struct View<'a> {
@@ -73,6 +79,7 @@ pub struct View<'a> {
 /// A transaction that holds the write lock. It reads like a [`View`].
 pub struct Tx<'a> {
     view: View<'a>,
+    events: &'a RefCell<Vec<Event>>,
 }
 
 impl<'a> Deref for Tx<'a> {
@@ -94,8 +101,28 @@ impl Store {
     pub fn immediate<T>(&mut self, work: impl FnOnce(&Tx<'_>) -> anyhow::Result<T>) -> anyhow::Result<T> {
         let transaction =
             self.conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
-        let value = work(&Tx { view: View { conn: &transaction, notes: &self.notes } })?;
+        let events = RefCell::default();
+        let value = work(&Tx { view: View { conn: &transaction, notes: &self.notes }, events: &events })?;
         transaction.commit().map_err(StoreError::from)?;
+        self.pass_on(&events.take());
         Ok(value)
+    }
+
+    /// From here on `listener` hears what each transaction has told, once it is committed.
+    pub fn listen(&mut self, listener: Listener) {
+        self.listener = Some(listener);
+    }
+
+    fn pass_on(&self, events: &[Event]) {
+        if let Some(listener) = self.listener.as_ref().filter(|_| !events.is_empty()) {
+            listener(events);
+        }
+    }
+}
+
+impl Tx<'_> {
+    /// Tells the store's listener, as soon as the transaction is committed, and not if it is undone.
+    pub fn tell(&self, event: Event) {
+        self.events.borrow_mut().push(event);
     }
 }

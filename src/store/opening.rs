@@ -1,6 +1,7 @@
 //! Making, opening and recognising the database file.
 
 use std::{
+    cell::RefCell,
     ffi::OsString,
     fs::{self, OpenOptions},
     io,
@@ -63,7 +64,8 @@ impl Store {
             transaction.execute_batch(SCHEMA)?;
         }
         transaction.execute(ADOPT, params![machine_id])?;
-        Tx { view: View { conn: &transaction, notes: &Notes::default() } }.recount_all()?;
+        Tx { view: View { conn: &transaction, notes: &Notes::default() }, events: &RefCell::default() }
+            .recount_all()?;
         transaction.commit()?;
         if is_new {
             // A new database is whole in its own file, should somebody copy or clean only that.
@@ -82,7 +84,7 @@ impl Store {
     fn connected(path: &Path, flags: OpenFlags) -> Result<Self> {
         let conn = connect(path, flags)?;
         ours(&conn)?;
-        Ok(Self { conn, notes: Notes::default() })
+        Ok(Self { conn, notes: Notes::default(), listener: None })
     }
 
     /// The same, and its schema is ours to the letter.
@@ -99,7 +101,7 @@ impl Store {
         }
         // With any other journal, whoever opens the database beside a write refuses the journal as a foreign file.
         conn.pragma_update(None, "journal_mode", "wal")?;
-        Self { conn, notes: Notes::default() }.verified()
+        Self { conn, notes: Notes::default(), listener: None }.verified()
     }
 
     fn verified(self) -> Result<Self> {
@@ -125,7 +127,7 @@ impl Store {
         let mut conn = Connection::open_with_flags(uri, flags).map_err(|error| explain(path, error))?;
         prepare(&mut conn)?;
         ours(&conn)?;
-        Self { conn, notes: Notes::default() }.verified()
+        Self { conn, notes: Notes::default(), listener: None }.verified()
     }
 
     /// Commits from now on survive a crash of the program, but perhaps not of the machine: good for progress notes.

@@ -51,7 +51,7 @@ fn what_an_attempt_takes_is_counted_when_it_ends() {
     let site = Site::new().exporter("echo much; echo >\"$1\"").create();
     site.ask("Emma").exits(75);
     run_all(&site);
-    let log = fs::metadata(site.path("s/log").join(&site.names("s/log")[0])).unwrap();
+    let log = fs::metadata(site.path("s/log").join(&site.logs()[0])).unwrap();
     assert_eq!(site.count("SELECT log_size FROM attempt"), i64::try_from(log.blocks() * 512).unwrap());
     assert!(history_size(&site) > site.count("SELECT log_size + 512 FROM attempt"));
     site.run(&["check", "--allow-root"]).exits(0).stderr("");
@@ -75,8 +75,8 @@ fn a_history_beyond_its_size_is_trimmed_as_fast_as_it_grows() {
     eprintln!("{rounds} round(s), {:.2} s for 3,434 attempts", begun.elapsed().as_secs_f64());
     let left = attempts(&site, "exit");
     assert!((200..=213).contains(&left), "no more goes than has to: {left}");
-    assert_eq!(site.names("s/log").len(), usize::try_from(left).unwrap());
-    assert_eq!(site.names("s/log")[0], format!("{:026}.log", 3434 - left + 1), "the oldest go");
+    assert_eq!(site.logs().len(), usize::try_from(left).unwrap());
+    assert_eq!(site.logs()[0], format!("{:026}.log", 3434 - left + 1), "the oldest go");
     site.run(&["check", "--allow-root"]).exits(0).stderr("");
 }
 
@@ -90,7 +90,7 @@ fn logs_of_successes_go_first_then_their_rows_and_failures_last() {
     assert_eq!((attempts(&site, "ok"), attempts(&site, "exit")), (130, 100));
     let kept = site.count("SELECT count(*) FROM attempt WHERE log = 1 AND result = 'ok'");
     assert!((1..130).contains(&kept), "{kept}");
-    assert_eq!(site.names("s/log").len(), usize::try_from(100 + kept).unwrap());
+    assert_eq!(site.logs().len(), usize::try_from(100 + kept).unwrap());
     let config = fs::read_to_string(site.config()).unwrap().replace("1MB", "500KB");
     fs::write(site.config(), &config).unwrap();
     site.tick().exits(0).stderr("");
@@ -117,7 +117,7 @@ fn an_attempt_that_runs_is_not_forgotten_however_small_the_history_may_be() {
     });
     site.tick().exits(0).stderr("");
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 0);
-    assert_eq!(site.names("s/log"), [""; 0]);
+    assert_eq!(site.logs(), [""; 0]);
 }
 
 /// Failed jobs that nobody has been told about, each with a message.

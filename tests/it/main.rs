@@ -1,6 +1,7 @@
 //! The real program in a small world: real processes, real files, a real database.
 
 mod abandoned;
+mod activity;
 mod admin;
 mod admission;
 mod after;

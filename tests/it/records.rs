@@ -39,16 +39,16 @@ fn history_outlives_its_jobs_and_is_trimmed() {
     site.ask("good");
     site.ask("bad");
     site.tick().exits(0);
-    assert_eq!((site.count("SELECT count(*) FROM job"), site.names("s/log").len()), (1, 2));
+    assert_eq!((site.count("SELECT count(*) FROM job"), site.logs().len()), (1, 2));
 
     ticks_at(&site, 1.5 * DAY);
-    assert_eq!((site.count("SELECT count(*) FROM job"), site.names("s/log").len()), (0, 2));
+    assert_eq!((site.count("SELECT count(*) FROM job"), site.logs().len()), (0, 2));
     ticks_at(&site, 2.5 * DAY);
     let bad = site.text("SELECT id FROM attempt WHERE result = 'exit'");
-    assert_eq!(site.names("s/log"), [format!("{bad}.log")]);
+    assert_eq!(site.logs(), [format!("{bad}.log")]);
     assert_eq!(site.text("SELECT log_tail FROM attempt WHERE result = 'ok'"), "said\n");
     ticks_at(&site, 9.5 * DAY);
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 2);
     ticks_at(&site, 10.5 * DAY);
-    assert_eq!((site.count("SELECT count(*) FROM attempt"), site.names("s/log").len()), (0, 0));
+    assert_eq!((site.count("SELECT count(*) FROM attempt"), site.logs().len()), (0, 0));
 }

@@ -247,6 +247,13 @@ impl Site {
         self.database().query_row(sql, [], |row| row.get(0)).expect(sql)
     }
 
+    /// The logs of attempts, sorted.
+    pub fn logs(&self) -> Vec<String> {
+        let mut names = self.names("s/log");
+        names.retain(|name| !name.starts_with("activity."));
+        names
+    }
+
     /// Names in a directory of the site, sorted.
     pub fn names(&self, below: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(below)) else { return Vec::new() };

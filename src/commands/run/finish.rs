@@ -164,7 +164,11 @@ pub fn open_patiently(world: &World) -> Result<Store, Failure> {
     loop {
         match world.open_store() {
             Err(Failure { error: Some(error), .. }) if is_passing(world, &error) && Instant::now() < end => {}
-            opened => return opened,
+            Ok(mut store) => {
+                world.keep_activity(&mut store);
+                return Ok(store);
+            }
+            failed @ Err(_) => return failed,
         }
     }
 }

@@ -46,7 +46,9 @@ impl<'a> Watch<'a> {
 
     fn ask(&mut self, progress: &Progress) -> Result<Wish, Failure> {
         let Some(store) = &mut self.store else {
-            self.store = Some(self.world.open_store()?);
+            let mut store = self.world.open_store()?;
+            self.world.keep_activity(&mut store);
+            self.store = Some(store);
             return self.ask(progress);
         };
         let said = (progress.percent, progress.text.clone());

@@ -19,6 +19,7 @@ use crate::{
     model::{
         attempt::{AttemptId, Claim, Record},
         clock::Stamp,
+        event::Event,
         job::Job,
         limits::Limits,
         point,
@@ -186,7 +187,17 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
     if !is_of(&claim, job) {
         bail!("its row has changed while it was claimed"); // which takes the claim back
     }
+    tell(tx, job, &claim);
     Ok(Some(Seat { claim: Claim { source, ..claim }, lock }))
+}
+
+/// A request cannot write the activity log, so a job is told as queued when it is first claimed.
+fn tell(tx: &Tx, job: &Job, claim: &Claim) {
+    if claim.number == 1 {
+        let queued = Event::new("queued", claim.started).job(job).with("submitted", job.submitted.rfc3339());
+        tx.tell(queued.with("priority", job.priority).with("client", job.client.as_deref()));
+    }
+    tx.tell(Event::new("started", claim.started).claim(claim));
 }
 
 /// Whether what was claimed is what was checked.

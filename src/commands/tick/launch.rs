@@ -58,6 +58,7 @@ fn spawn(world: &World, claim: &Claim, lock: File) -> io::Result<Child> {
         .arg("--config")
         .arg(&world.config.file)
         .args(["run", claim.attempt.as_str()])
+        .env_remove("PRESSROOM_LOG") // its stderr is the log of the exporter
         .env_remove("PRESSROOM_ATTEMPT") // a run with another attempt's cookie would be swept with that
         .current_dir(world.site.state_dir())
         .stdin(lock)

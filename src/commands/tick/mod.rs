@@ -7,6 +7,7 @@ mod claim;
 pub mod clock;
 mod dry;
 mod emergency;
+mod endings;
 mod expire;
 mod history;
 mod launch;
@@ -89,6 +90,8 @@ fn open_store(world: &World, lock: &File) -> Result<Store, Failure> {
         Err(_) if emergency::is_full(world) && emergency::free(world, lock) => world.open_store_for_tick()?,
         opened => opened?,
     };
+    let mut store = store;
+    world.keep_activity(&mut store);
     store.expect_machine(&machine_id()).map_err(|error| Failure::new(Exit::Config, error))?;
     for (name, why) in world.config.broken() {
         logging::diagnostic_line(format!("exporter {name}: {why}; its jobs wait, run `pressroom check`"));
@@ -158,6 +161,7 @@ impl<'a> Round<'a> {
         point::at("tick-before-claim");
         self.step("claim", claim::fill_seats);
         self.step("mend", mend::met);
+        self.step("endings", endings::show);
         self.step("report", report::failures);
         self.step("report", report::successes);
         if !self.light {

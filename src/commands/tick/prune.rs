@@ -6,7 +6,7 @@ use super::Round;
 use crate::{
     cache::{Chosen, Entry, choose},
     commands::world::World,
-    model::{clock::Stamp, point},
+    model::{clock::Stamp, event::Event, point},
     site,
     store::View,
 };
@@ -56,12 +56,16 @@ fn remove(round: &mut Round, chosen: &Chosen, problems: &mut Vec<String>) -> any
     })?;
     for Entry { filename, .. } in &removed {
         tracing::info!(filename, "pruned");
+        round.world.tell(Event::new("pruned", Stamp::now()).with("filename", &**filename));
     }
     round.in_slices(&chosen.expired, Duration::MAX, |tx, (entry, made)| {
         let filename = &entry.filename;
         if !tx.pinned(filename)? {
             match cache.expire(entry, *made) {
-                Ok(true) => tracing::info!(filename, "expired, as the cache is full"),
+                Ok(true) => {
+                    tracing::info!(filename, "expired, as the cache is full");
+                    tx.tell(Event::new("expired", Stamp::now()).with("filename", &**filename));
+                }
                 Ok(false) => {}
                 Err(error) => problems.push(format!("cannot expire {filename}: {error}")),
             }

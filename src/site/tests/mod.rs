@@ -24,7 +24,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    config::{CacheRules, ClientSource, EnqueueOn, HistoryRules, HostRules, HttpRules, Sendfile, StatusRules},
+    config::{
+        CacheRules, ClientSource, EnqueueOn, HistoryRules, HostRules, HttpRules, LogRules, Sendfile, StatusRules,
+    },
     model::client::ClientNames,
 };
 
@@ -110,6 +112,7 @@ fn config(state_dir: &Path) -> Config {
         schedules: BTreeMap::new(),
         notify: None,
         status: StatusRules::default(),
+        log: LogRules { activity: None, activity_max: 0 },
         history: HistoryRules { keep: minute, keep_ok_logs: minute, max_size: 1 << 30 },
         broken: OnceLock::new(),
     }

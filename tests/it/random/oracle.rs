@@ -136,7 +136,7 @@ impl Random {
             let names = site.names(&format!("s/cache/{exporter}"));
             assert!(names.iter().all(|name| !name.starts_with('.')), "{names:?}");
         }
-        for name in site.names("s/log") {
+        for name in site.logs() {
             is_no_fault(&self.world.read(&format!("s/log/{name}")));
         }
     }

@@ -1,0 +1,131 @@
+//! The activity log: JSON lines, appended whole by ticks and runs, rotated by size.
+//!
+//! Writers lock the file that they have open, and look whether the path still leads to it: whoever waited while another
+//! one rotated writes into the new file.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    thread::sleep,
+    time::Duration,
+};
+
+use fs2::FileExt;
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+
+/// A writer that was stopped holds the lock; so long the others wait for it.
+const PATIENCE: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The activity log of a site.
+#[derive(Clone, Debug)]
+pub struct ActivityLog {
+    path: PathBuf,
+    /// Bytes; a file that would become larger is renamed to `.1`, in place of the one before.
+    max: u64,
+}
+
+impl ActivityLog {
+    pub const fn new(path: PathBuf, max: u64) -> Self {
+        Self { path, max }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends whole lines.
+    ///
+    /// # Errors
+    /// Nothing of them is in the file then, unless the disk failed between.
+    pub fn append(&self, lines: &str) -> io::Result<()> {
+        let file = self.locked(lines.len() as u64)?;
+        let before = file.metadata()?.len();
+        (&file).write_all(lines.as_bytes()).inspect_err(|_| drop(file.set_len(before)))
+    }
+
+    /// The file that the path leads to, locked, with room for so many more bytes.
+    fn locked(&self, more: u64) -> io::Result<File> {
+        loop {
+            let file = self.open()?;
+            lock(&file)?;
+            let about = file.metadata()?;
+            let leads_here = fs::symlink_metadata(&self.path).is_ok_and(|now| now.ino() == about.ino());
+            match leads_here {
+                true if about.len() > 0 && about.len().saturating_add(more) > self.max => {
+                    fs::rename(&self.path, self.previous())?;
+                }
+                true => return Ok(file),
+                false => {}
+            }
+        }
+    }
+
+    fn open(&self) -> io::Result<File> {
+        let mut how = OpenOptions::new();
+        how.append(true).create(true).mode(0o600).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+        let file = how.open(&self.path)?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    }
+
+    /// Where the lines before those of the file lie.
+    fn previous(&self) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".1");
+        name.into()
+    }
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    for _ in 0..PATIENCE {
+        match FileExt::try_lock_exclusive(file) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(PAUSE),
+            locked => return locked,
+        }
+    }
+    Err(io::Error::new(ErrorKind::WouldBlock, "another process holds its lock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_no_longer_fits_begins_a_new_file_and_one_old_file_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = ActivityLog::new(dir.path().join("activity.log"), 10);
+        for line in ["one\n", "two\n", "three\n", "four\n"] {
+            log.append(line).unwrap();
+        }
+        assert_eq!(fs::read_to_string(log.previous()).unwrap(), "three\n");
+        assert_eq!(fs::read_to_string(log.path()).unwrap(), "four\n");
+        log.append("a line longer than the file may be\n").unwrap();
+        assert_eq!(fs::read_to_string(log.path()).unwrap(), "a line longer than the file may be\n");
+    }
+
+    #[test]
+    fn writers_lose_no_line_of_each_other_while_the_file_is_rotated() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("activity.log");
+        let write = |name: usize| {
+            let log = ActivityLog::new(path.clone(), 4 * 1000);
+            (0..100).for_each(|line| log.append(&format!("{name} {line:03}\n")).unwrap());
+        };
+        std::thread::scope(|scope| (0..8).for_each(|name| drop(scope.spawn(move || write(name)))));
+        let log = ActivityLog::new(path, 0);
+        let text = fs::read_to_string(log.previous()).unwrap() + &fs::read_to_string(log.path()).unwrap();
+        assert_eq!(text.lines().count(), 800);
+        assert!(text.lines().all(|line| line.len() == 5));
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("activity.log");
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
+        assert!(ActivityLog::new(path, 10).append("line\n").is_err());
+        assert!(!dir.path().join("elsewhere").exists());
+    }
+}
