@@ -198,6 +198,19 @@ CREATE TABLE schedule (
     next          INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What administrators did of late, by a command or on the status page. Each full round of tick copies what is new into the
+-- activity log, which is not for everybody who may write here.
+CREATE TABLE action (
+    id            INTEGER PRIMARY KEY,
+    at            INTEGER NOT NULL,
+    who           TEXT NOT NULL,                     -- REMOTE_USER, or the user of the command
+    what          TEXT NOT NULL,                     -- the sentence that the command prints
+    logged        INTEGER NOT NULL DEFAULT 0 CHECK (logged IN (0, 1)) -- it is in the activity log
+) STRICT;
+
+-- What is to be copied into the activity log: WHERE logged = 0 ORDER BY id
+CREATE INDEX action_unlogged ON action (id) WHERE logged = 0;
+
 -- How full the queues were, once a minute for a week: the plots of the status page.
 CREATE TABLE sample (
     at            INTEGER NOT NULL,

@@ -25,7 +25,7 @@ const REMOVE_JOB: &str = "DELETE FROM job WHERE id = ?";
 const REMOVE_ATTEMPT: &str = "DELETE FROM attempt WHERE rowid = ?";
 
 /// Small tables, and of which of their rows nothing can be made.
-const ODD: [&str; 8] = [
+const ODD: [&str; 9] = [
     "meta WHERE one <> 1 OR typeof(client_key) <> 'blob' OR length(client_key) <> 32 OR typeof(machine_id) <> 'text'",
     "arrival WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
                 OR typeof(count) <> 'integer' OR count NOT BETWEEN 1 AND 100000000",
@@ -40,6 +40,8 @@ const ODD: [&str; 8] = [
               OR typeof(total) <> 'integer' OR total NOT BETWEEN 0 AND 1152921504606846976",
     "sample WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
                OR typeof(queued) <> 'integer' OR queued NOT BETWEEN 0 AND 100000000",
+    "action WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
+               OR typeof(who) <> 'text' OR typeof(what) <> 'text'",
     "news WHERE typeof(attempt) <> 'text' OR length(attempt) <> 26",
 ];
 

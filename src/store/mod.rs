@@ -5,6 +5,7 @@
 //! plain reads and take no write lock. The log (`-wal`) and its index (`-shm`) stay when a connection closes, since
 //! hundreds of short processes would otherwise each copy the log back and delete it; `tick` copies it back instead.
 
+mod actions;
 mod busy;
 mod checked;
 mod choosing;
@@ -36,6 +37,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use actions::Action;
 pub use busy::at_once;
 pub use checked::Unreadable;
 pub use error::StoreError;

@@ -3,6 +3,7 @@
 //! The lock covers these steps and never an exporter's run. A step that fails for one job is reported and never stops
 //! the others (invariant 10).
 
+mod actions;
 mod claim;
 pub mod clock;
 mod dry;
@@ -166,6 +167,7 @@ impl<'a> Round<'a> {
         self.step("report", report::successes);
         if !self.light {
             point::at("tick-before-mark");
+            self.step("actions", actions::log);
             self.step("sample", sample::take);
             self.step("mark", clock::mark);
             self.step("shrink", history::shrink);

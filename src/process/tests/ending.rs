@@ -81,11 +81,9 @@ fn a_fork_bomb_within_its_limit_is_ended() {
     alone(|| {
         let bomb = "import os,signal\nsignal.signal(15, signal.SIG_IGN)\nif os.getuid()==0: os.setgid(54321); os.setuid(54321)\n\
                     while 1:\n try: os.fork()\n except OSError: pass";
-        let mut world = impatient(World::python(bomb)).limits(|limits| {
-            limits.processes = Some(200);
-            limits.timeout = Duration::from_secs(2);
-        });
-        let ending = world.ends(Outcome::Timeout);
+        let world = World::python(bomb).limits(|limits| (limits.processes, limits.kill_after) = (Some(200), SOON));
+        let mut world = world.wish(|seen| if seen.processes > 100 { Wish::Cancel } else { Wish::GoOn });
+        let ending = world.ends(Outcome::Cancelled);
         assert!(ending.peak_processes > 100, "{ending:?}");
     });
 }

@@ -1,5 +1,6 @@
 //! The store over a real file: what any backend has to do.
 
+mod actions;
 mod crowd;
 mod endings;
 mod files;

@@ -1,8 +1,8 @@
 //! What a visitor or a tick waits for is found by an index: the cost does not grow with the rows.
 
 use super::super::{
-    About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, choosing, claiming, counting, healing, history, keeping,
-    listing, pace, past, queueing, settings, trimming, view,
+    About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, actions, choosing, claiming, counting, healing, history,
+    keeping, listing, pace, past, queueing, settings, trimming, view,
 };
 use super::*;
 use crate::model::status::Status;
@@ -53,6 +53,7 @@ fn every_hot_statement_uses_its_index() {
         (history::FIRST_ATTEMPTS, "SEARCH attempt USING INDEX attempt_first (exporter=? AND ended>?)"),
         (history::OK_DURATIONS, "SEARCH attempt USING INDEX attempt_result (exporter=? AND result=? AND ended>?)"),
         (history::OUTCOMES_SINCE, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
+        (actions::UNLOGGED, "USING INDEX action_unlogged"),
         (pace::SAMPLES, "SEARCH sample USING PRIMARY KEY (at>?)"),
         (pace::ENDED, "SEARCH attempt USING INDEX attempt_ended (ended>?)"),
         (keeping::OVERDUE, "SEARCH job USING INDEX job_queued (exporter=? AND queued_since<?)"),
