@@ -10,7 +10,7 @@ const PLACES: Places<'_> = Places { output: "/w/out.epub", source: Some("/w/sour
 /// An exporter with optional texts `a` and `b` and this command and wrapper.
 fn exporter(command: &str, wrapper: &str) -> Exporter {
     let text = format!(
-        "[exporter.base]\ncommand = ['x']\nfilename = '{{a}}-{{b}}.x'\nparams = {{ a = {{}}, b = {{}} }}\n\
+        "[exporter.base]\ncommand = ['x']\nfilename = '{{a}}-{{b}}.x'\nparams = {{ a = {{ required = false }}, b = {{ required = false }} }}\n\
          [exporter.epub]\nsource = 'base'\ncommand = {command}\nwrapper = {wrapper}\nfilename = '{{a}}-{{b}}.epub'\n"
     );
     config(&text).exporters["epub"].clone()

@@ -20,11 +20,12 @@ fn param(name: &str, table: Table<'_>) -> Param {
     if RESERVED.contains(&name) {
         table.check_name(name, "a parameter: it is reserved", |_| false);
     }
+    let default = table.read("default", "a string or an integer", words::scalar);
     let param = Param {
         name: name.to_owned(),
         kind: kind(&table),
-        required: table.flag("required", false),
-        default: table.read("default", "a string or an integer", words::scalar),
+        required: table.flag("required", !table.has("default")),
+        default,
         max_bytes: table.count("max_bytes", 1..=65536, MAX_BYTES),
         key: table.flag("key", true),
     };

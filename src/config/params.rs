@@ -64,7 +64,8 @@ fn quoted(text: &str) -> String {
 }
 
 /// Checks what was given against the rules of `exporter`. An empty value of a parameter that is neither required nor
-/// has a default counts as not given: that is what a web form sends for a field left empty.
+/// has a default counts as not given, and so does an empty text where one is required: that is what a web form sends
+/// for a field left empty.
 ///
 /// # Errors
 /// One sentence that names the parameter.
@@ -165,8 +166,9 @@ fn refuse_unknown(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<(
 /// `Ok(None)`: absent.
 fn value(param: &Param, given: &[(Vec<u8>, Vec<u8>)], matches: Matches) -> Result<Option<Value>, String> {
     let optional = !param.required && param.default.is_none();
+    let is_filled = param.required && param.kind == Kind::Text;
     let text = match single(param, given)? {
-        Some("") if optional => None,
+        Some("") if optional || is_filled => None,
         Some(text) => Some(values::canonical(param, text, matches)?),
         None => param.default.clone(),
     };

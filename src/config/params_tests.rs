@@ -11,15 +11,16 @@ const PARAMS: &str = r#"
 command = ["x", "--", "{title}"]
 filename = "{title}-{lang}-{font}.epub"
 [exporter.epub.params.title]
-required = true
 max_bytes = 10
 [exporter.epub.params.lang]
+required = false
 pattern = "fr|fr-x|[a-z]{2}"
 [exporter.epub.params.font]
 one_of = ["", "serif", "libertine"]
 default = ""
 [exporter.epub.params.pages]
 integer = "-5..100"
+required = false
 key = false
 [[exporter.epub.lane]]
 queue = "express"
@@ -53,6 +54,7 @@ fn values_come_in_the_order_of_the_configuration_with_their_defaults() {
 #[test]
 fn each_wrong_value_is_named() {
     assert_eq!(checked(&[]).unwrap_err(), "parameter title is missing");
+    assert_eq!(checked(&[("title", "")]).unwrap_err(), "parameter title is missing");
     assert_eq!(refusal("titel", "x"), "epub has no parameter \"titel\"; did you mean \"title\"?");
     assert_eq!(refusal("title", "Emma"), "parameter title is given more than once");
     assert_eq!(refusal("lang", "fra"), "parameter lang does not match fr|fr-x|[a-z]{2}");
@@ -130,7 +132,7 @@ fn stored_parameters_are_checked_against_the_configuration_of_today() {
 
 proptest! {
     #[test]
-    fn what_is_stored_is_what_is_read(title in "\\PC{0,2}", pages in -5i64..=100, font in "(serif|libertine|)") {
+    fn what_is_stored_is_what_is_read(title in "\\PC{1,2}", pages in -5i64..=100, font in "(serif|libertine|)") {
         let values = checked(&[("title", &title), ("pages", &pages.to_string()), ("font", &font)]).unwrap();
         prop_assert_eq!(Values::from_json(&EXPORTER, &values.to_json()), Ok(values));
     }

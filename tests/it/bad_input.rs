@@ -9,10 +9,13 @@ use crate::site::Site;
 const RULES: &str = r#"
 [exporter.epub.params.lang]
 pattern = "[a-z]{2}"
+required = false
 [exporter.epub.params.font]
 one_of = ["", "serif"]
+required = false
 [exporter.epub.params.pages]
 integer = "1..100"
+required = false
 [exporter.free]
 command = ["/bin/echo", "{text}"]
 filename = "{text}.txt"
@@ -132,7 +135,7 @@ fn a_row_that_no_longer_fits_is_not_started() {
     let plain = "[exporter.plain]\ncommand = [\"/bin/cp\", \"/etc/passwd\", \"{output}\"]\nfilename = \"plain.txt\"\n";
     let site = site.more(&format!("{RULES}{plain}"));
     site.run(&["request", "plain"]).exits(75);
-    let site = site.more(&format!("[exporter.epub.params.lang]\none_of = [\"de\", \"\"]\n{plain}"));
+    let site = site.more(&format!("[exporter.epub.params.lang]\nrequired = false\none_of = [\"de\", \"\"]\n{plain}"));
     site.tick().exits(0).stdout("").warns("failed: spawn").warns("there is no exporter free any more");
     let site = site.more(&format!("{RULES}{plain}"));
     site.run(&["request", "epub", "title=x", "lang=fr"]).exits(70);

@@ -259,7 +259,9 @@ fn what_does_not_fit_is_a_bad_request_and_queues_nothing() {
 /// As browsers and the URL standard have it: no second way to write an address leads to another file.
 #[test]
 fn a_name_without_an_equals_sign_has_an_empty_value() {
-    let site = site().more("[exporter.epub.params.note]\n[exporter.epub.params.lang]\ndefault = \"fr\"\n").create();
+    let site = site()
+        .more("[exporter.epub.params.note]\nrequired = false\n[exporter.epub.params.lang]\ndefault = \"fr\"\n")
+        .create();
     let state = |query: &str| {
         let reply = get(&site, query, JSON);
         (reply.status, reply.json()["state"].clone(), reply.json()["filename"].clone())

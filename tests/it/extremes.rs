@@ -85,7 +85,7 @@ fn file(place: &str, line: &str) -> String {
          [queue.default]\nQUEUE\n[http]\nHTTP\n[history]\nHISTORY\n[exporter.epub]\nweb = true\n\
          command = ['/bin/sh', '-c', 'echo whole >\"$1\"', 'sh', '{output}', '{title}']\n\
          filename = '{title}.epub'\nEPUB\n[exporter.epub.limits]\nLIMITS\n[exporter.epub.params.title]\n\
-         [exporter.epub.params.pages]\nkey = false\nPAGES\n[[exporter.epub.lane]]\nqueue = 'default'\nLANE\n\
+         [exporter.epub.params.pages]\nrequired = false\nkey = false\nPAGES\n[[exporter.epub.lane]]\nqueue = 'default'\nLANE\n\
          [schedule.s]\nexporter = 'epub'\nSCHEDULE\n",
     );
     let key = line.split(" = ").next().unwrap();

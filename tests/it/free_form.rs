@@ -14,8 +14,10 @@ one_of = ["short", "long"]
 default = "short"
 [exporter.order.params.copies]
 integer = "1..99"
+required = false
 [exporter.order.params.note]
 max_bytes = 20
+required = false
 key = false
 "#;
 

@@ -23,6 +23,7 @@ pattern = "[a-z]+"
 default = "en"
 [exporter.book.params.pages]
 integer = "1..100000"
+required = false
 key = false
 [[exporter.book.lane]]
 queue = "latin"

@@ -42,7 +42,9 @@ fn a_hit_compiles_no_pattern_and_a_miss_does() {
 /// The file of another value would be served for it.
 #[test]
 fn a_value_that_the_filename_does_not_tell_is_checked_on_a_hit_as_well() {
-    let site = Site::new().more("[exporter.epub.params.pages]\nkey = false\npattern = \"[0-9]+\"\n").create();
+    let site = Site::new()
+        .more("[exporter.epub.params.pages]\nrequired = false\nkey = false\npattern = \"[0-9]+\"\n")
+        .create();
     site.ask("Emma").exits(75);
     site.tick();
     let ask = |pages: &str| site.run(&["request", "epub", "title=Emma", pages]);

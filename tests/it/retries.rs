@@ -100,7 +100,7 @@ fn only_what_retry_on_names_is_tried_again() {
 
 #[test]
 fn a_job_that_was_too_big_for_its_lane_goes_on_in_the_exporters_own_queue() {
-    let lane = "[exporter.epub.params.pages]\ninteger = \"1..1000\"\n[[exporter.epub.lane]]\nqueue = \"express\"\nwhen = { pages = \"..20\" }\n[queue.express]\n";
+    let lane = "[exporter.epub.params.pages]\nrequired = false\ninteger = \"1..1000\"\n[[exporter.epub.lane]]\nqueue = \"express\"\nwhen = { pages = \"..20\" }\n[queue.express]\n";
     let settings = "timeout = \"100ms\"\nretry_delay = \"1ms\"";
     let site = Site::new().exporter_with("exec sleep 1000", settings).more(lane).create();
     site.run(&["request", "epub", "title=Emma", "pages=5"]).exits(75);

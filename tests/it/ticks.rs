@@ -77,6 +77,7 @@ fn queues_together_keep_to_the_hosts_max_running() {
     let lanes = r#"
 [exporter.epub.params.pages]
 integer = "1..1000"
+required = false
 [[exporter.epub.lane]]
 queue = "express"
 when = { pages = "..20" }
