@@ -18,6 +18,7 @@ use clap::Parser;
 
 use crate::{
     cli::{Cli, Command, Global},
+    commands::denied::{By, explained},
     exit::{Exit, Failure},
     front::Front,
 };
@@ -85,6 +86,13 @@ fn run() -> Result<(), Failure> {
         Err(error) => return commands::usage::answer(&error),
     };
     logging::start(&cli.global);
+    command(&cli).map_err(|failure| match by(&cli.command) {
+        Some(by) => explained(failure, &cli.global, by),
+        None => failure,
+    })
+}
+
+fn command(cli: &Cli) -> Result<(), Failure> {
     let global = &cli.global;
     match &cli.command {
         Command::Request(args) => commands::request::run(global, args),
@@ -95,5 +103,14 @@ fn run() -> Result<(), Failure> {
         Command::Jobs(args) => commands::jobs::run(global, args),
         Command::Queues(args) => commands::queues::run(global, args),
         Command::Status(args) => commands::status::run(global, args),
+    }
+}
+
+/// Who is meant to give the command. `None`: it explains refusals itself, in JSON as well.
+const fn by(command: &Command) -> Option<By> {
+    match command {
+        Command::Request(_) | Command::Status(_) | Command::Run(_) => None,
+        Command::Jobs(_) | Command::Queues(_) | Command::Check(_) => Some(By::Admin),
+        Command::Tick(_) | Command::Try(_) => Some(By::Owner),
     }
 }

@@ -1,8 +1,9 @@
 //! The commands: here the rooms below are brought together.
 
 pub mod check;
-pub mod ended_events;
-mod ending;
+pub mod denied;
+mod ended_events;
+pub mod ending;
 mod fit;
 pub mod jobs;
 mod paper;

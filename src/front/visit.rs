@@ -17,6 +17,7 @@ use super::{
 use crate::{
     cache::Cached,
     commands::{
+        denied::explained_at,
         request::{self, Ask},
         world::World,
     },
@@ -56,7 +57,7 @@ pub(super) fn respond(world: &World, variables: &Variables, input: impl Read + A
     answered.unwrap_or_else(|stop| match stop {
         Stop::Refused(answer) => Reply { name: None, address: None, ..visit.reply }.answer(&answer),
         Stop::Problem(problem) => visit.reply.problem(&problem),
-        Stop::Failure(failure) => visit.reply.failure(&failure),
+        Stop::Failure(failure) => visit.reply.failure(&explained_at(failure, world.site.state_dir())),
     })
 }
 

@@ -17,6 +17,7 @@ mod lock;
 mod machine;
 mod marker;
 mod note;
+mod outsider;
 mod owners;
 mod reserve;
 mod round;
@@ -35,6 +36,7 @@ pub use disk::{free_bytes, free_inodes, index_may_fault, same_filesystem};
 pub use lock::{Probe, Sight};
 pub use machine::{boot_id, machine_id};
 pub use note::{LockNote, ProcessId};
+pub use outsider::{group_advice, owner_advice};
 pub use round::RoundMark;
 pub use shared::open_shared;
 

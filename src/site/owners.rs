@@ -75,7 +75,7 @@ pub(super) fn become_user(uid: Uid, gid: Gid) -> io::Result<()> {
     Ok(setuid(uid)?)
 }
 
-fn by_number(uid: Uid) -> Option<User> {
+pub(super) fn by_number(uid: Uid) -> Option<User> {
     accounts::user(&uid.to_string()).ok().flatten().filter(|user| user.uid == uid)
 }
 

@@ -30,6 +30,7 @@ mod derived;
 mod dry;
 mod extremes;
 mod fairness;
+mod first_week;
 mod free_form;
 mod full_disk;
 mod growth;

@@ -8,7 +8,7 @@ mod user;
 
 use crate::{
     cli::{CheckArgs, Global},
-    commands::{words, world::World},
+    commands::{denied, words, world::World},
     config,
     exit::{Exit, Failure},
     logging,
@@ -68,7 +68,8 @@ fn everything(world: &World, found: &mut Found) {
     machine::limits(&world.config, found);
     machine::processes(found);
     if let Err(error) = Site::open(&world.config) {
-        found.problems.push(error.to_string());
+        let advice = denied::advice(world.site.state_dir(), denied::By::Admin).map(|advice| format!("; {advice}"));
+        found.problems.push(format!("{error}{}", advice.unwrap_or_default()));
         return;
     }
     found.problems.extend(world.site.problems(&world.config));

@@ -20,7 +20,10 @@ pub use pipeline::{answer, at_once, ready};
 pub use renew::{SourceState, missing_source, renew_source};
 pub use wait::until_settled;
 
-use super::world::World;
+use super::{
+    denied::{By, explained},
+    world::World,
+};
 use crate::{
     cli::{Format, Global, RequestArgs},
     exit::Failure,
@@ -32,7 +35,7 @@ use crate::{
 pub fn run(global: &Global, args: &RequestArgs) -> Result<(), Failure> {
     match find_answer(global, args) {
         Ok(answer) => say::out(&answer, args.format),
-        Err(failure) => Err(say::failure(failure, args.format)),
+        Err(failure) => Err(say::failure(explained(failure, global, By::Group), args.format)),
     }
 }
 

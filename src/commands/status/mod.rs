@@ -15,7 +15,11 @@ pub use findings::{Finding, Level};
 pub use gather::Report;
 pub use running::Running;
 
-use super::{paper::Paper, world::World};
+use super::{
+    denied::{By, explained},
+    paper::Paper,
+    world::World,
+};
 use crate::{
     cli::{Global, StatusArgs, StatusFormat},
     exit::{Exit, Failure},
@@ -31,7 +35,7 @@ pub fn run(global: &Global, args: &StatusArgs) -> Result<(), Failure> {
             report.worst()
         }
         Err(failure) => {
-            broken(&failure, args.format, &mut paper);
+            broken(&explained(failure, global, By::Admin), args.format, &mut paper);
             Some(Level::Critical)
         }
     };

@@ -1,0 +1,57 @@
+//! What a user who is refused has to do, said behind the refusal.
+
+use std::path::Path;
+
+use crate::{cli::Global, config, exit::Failure, site};
+
+/// Who is meant to give a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Whoever is in the group that the site is shared with.
+    Group,
+    /// The same, though some of it only the owner of the site may.
+    Admin,
+    /// The user of the crontab.
+    Owner,
+}
+
+/// The failure with that advice, if it is about permissions.
+pub fn explained(failure: Failure, global: &Global, by: By) -> Failure {
+    with(failure, || {
+        let file = config::locate(global.config.as_deref());
+        match config::load(&file) {
+            Ok(config) => advice(&config.state_dir, by),
+            Err(_) => advice(&file, By::Group),
+        }
+    })
+}
+
+/// The same for a web server's user, who is in this site.
+pub fn explained_at(failure: Failure, state_dir: &Path) -> Failure {
+    with(failure, || advice(state_dir, By::Group))
+}
+
+fn with(failure: Failure, advice: impl FnOnce() -> Option<String>) -> Failure {
+    let text = failure.error.as_ref().map(|error| format!("{error:#}")).unwrap_or_default();
+    if !text.to_ascii_lowercase().contains("permission denied") {
+        return failure;
+    }
+    match advice() {
+        Some(advice) => Failure::because(failure.exit, format!("{text}; {advice}")),
+        None => failure,
+    }
+}
+
+/// What would help one who is refused in this place.
+pub fn advice(path: &Path, by: By) -> Option<String> {
+    let group = site::group_advice(path);
+    let owner = site::owner_advice(path);
+    match by {
+        By::Group => group,
+        By::Admin => group.or(owner),
+        By::Owner => {
+            let both: Vec<_> = owner.into_iter().chain(group).collect();
+            (!both.is_empty()).then(|| both.join("; "))
+        }
+    }
+}
