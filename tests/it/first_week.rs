@@ -59,3 +59,26 @@ fn a_user_outside_the_group_is_told_which_one_to_join() {
     become_and_run(&site, Path::new(&cgi), "daemon", "022", "request --cgi").says("Status: 500").warns(command);
     become_and_run(&site, &program, WEB, "022", "request epub title=Emma").exits(75).stderr("");
 }
+
+/// `1GB` was read back as 953.7 MiB.
+#[test]
+fn sizes_are_shown_in_the_units_in_which_they_are_written() {
+    let head = "state_dir = \"s\"\n[cache]\nmin_free = \"0B\"\nmax_size = \"10GB\"\n[host]\nmin_free_memory = \"0B\"\n";
+    let limits = "limits.memory = \"300MB\"\nlimits.file_size = \"512MiB\"\nlimits.work_size = \"1.25GB\"";
+    let site = Site::new().head(head).exporter_with(r#"head -c 300000 /dev/zero >"$1""#, limits).create();
+    site.run(&["status"]).says("0 B of 10 GB");
+    let tried = site.run(&["try", "--allow-root", "epub", "title=Emma"]);
+    tried.exits(0).says("B of 300 MB\n").says("largest file: 300 kB of 512 MiB\n").says(" of 1.25 GB\n");
+    site.ask("Emma");
+    site.tick();
+    site.run(&["status"]).says("1 file, 300 kB of 10 GB");
+    site.run(&["jobs", "show", "epub/Emma.epub"]).says("fresh, 300 kB").says(" of 300 MB");
+    let low = head.replace("min_free = \"0B\"\nmax", "min_free = \"8EB\"\nmax");
+    let site = site.head(&low);
+    site.run(&["status"]).exits(2).says("less than min_free (8 EB)").says("at least 8 EB wanted");
+    site.run(&["check"]).says("min_free (8 EB)");
+    for words in [&["status"][..], &["check"]] {
+        let shown = site.run(words).out();
+        assert!(!shown.contains("iB"), "{shown}");
+    }
+}

@@ -16,7 +16,7 @@ pub fn disk(world: &World, found: &mut Found) {
     if disk_is_low(world)
         && let Ok(free) = site::free_bytes(&cache)
     {
-        let (free, least) = (words::bytes(free), words::bytes(world.config.cache.min_free));
+        let (free, least) = (words::bytes(free), words::size(world.config.cache.min_free));
         found.warnings.push(format!("only {free} are free below {}, and nothing is started with less than min_free ({least}); free some space or lower min_free", cache.display()));
     }
     if let Some(free) = site::free_inodes(&cache).ok().flatten().filter(|free| *free < FEW_INODES) {

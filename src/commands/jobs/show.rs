@@ -185,7 +185,7 @@ pub fn time_used(attempt: &Attempt) -> String {
 
 pub fn memory_used(attempt: &Attempt) -> String {
     let peak = attempt.record.as_ref().and_then(|record| record.peak_memory);
-    of(peak.map(words::bytes), attempt.limits.memory.map(words::bytes))
+    of(peak.map(words::bytes), attempt.limits.memory.map(words::size))
 }
 
 pub fn cpu_used(attempt: &Attempt) -> String {

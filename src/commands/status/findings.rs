@@ -114,7 +114,7 @@ fn disk(report: &Report) -> Vec<Finding> {
     let disk = &report.disk;
     let mut found = Vec::new();
     if let Some(free) = disk.free.filter(|free| *free < disk.min_free) {
-        let (free, least) = (words::bytes(free), words::bytes(disk.min_free));
+        let (free, least) = (words::bytes(free), words::size(disk.min_free));
         let text =
             format!("{free} of disk space is free, less than min_free ({least}): nothing is started; free some space");
         found.push(critical("disk_low", text));
@@ -141,7 +141,7 @@ fn disk(report: &Report) -> Vec<Finding> {
 /// What the next tick would remove is not told: a full cache is well.
 fn cache(report: &Report) -> Option<Finding> {
     let cache = &report.cache;
-    let (excess, most) = (words::bytes(cache.excess), words::bytes(cache.max_size));
+    let (excess, most) = (words::bytes(cache.excess), words::size(cache.max_size));
     let text = format!(
         "the cache holds {excess} more than max_size ({most}): what is left is younger than grace or needed by pending \
          jobs; raise max_size, or shorten grace"

@@ -99,13 +99,13 @@ fn last_hour(report: &Report) -> String {
 
 fn cache(report: &Report) -> String {
     let cache = &report.cache;
-    let (size, most) = (words::bytes(cache.size), words::bytes(cache.max_size));
+    let (size, most) = (words::bytes(cache.size), words::size(cache.max_size));
     format!("{}, {size} of {most}", words::count(cache.files, "file"))
 }
 
 fn disk(report: &Report) -> String {
     let free = report.disk.free.map_or_else(|| "?".to_owned(), words::bytes);
-    format!("{free} free, at least {} wanted", words::bytes(report.disk.min_free))
+    format!("{free} free, at least {} wanted", words::size(report.disk.min_free))
 }
 
 fn database(report: &Report) -> String {

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use bytesize::ByteSize;
-
 use super::fit;
 use crate::{
+    commands::words,
     model::{limits::Limits, status::Outcome},
     process::{Ending, Order},
 };
@@ -20,9 +19,9 @@ pub fn print(outcome: Outcome, why: Option<&str>, ending: &Ending, order: &Order
         seconds(ending.cpu_used),
         limits.cpu.map_or("none".into(), |cpu| humantime::format_duration(cpu).to_string())
     );
-    println!("memory: {} of {}", size(ending.peak_memory), limit(limits.memory));
-    println!("largest file: {} of {}", size(ending.largest_file), limit(limits.file_size));
-    println!("work directory: {} of {}", size(ending.peak_work), limit(limits.work_size));
+    println!("memory: {} of {}", words::bytes(ending.peak_memory), limit(limits.memory));
+    println!("largest file: {} of {}", words::bytes(ending.largest_file), limit(limits.file_size));
+    println!("work directory: {} of {}", words::bytes(ending.peak_work), limit(limits.work_size));
     println!("processes: {}", ending.peak_processes);
     if outcome == Outcome::Ok {
         println!("\nlimits that would fit a job of this size:\n{}", fitting(ending, limits));
@@ -57,10 +56,6 @@ fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
 
-fn size(bytes: u64) -> String {
-    ByteSize::b(bytes).display().si().to_string()
-}
-
 fn limit(bytes: Option<u64>) -> String {
-    bytes.map_or_else(|| "none".to_owned(), size)
+    bytes.map_or_else(|| "none".to_owned(), words::size)
 }

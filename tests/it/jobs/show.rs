@@ -20,7 +20,7 @@ fn a_job_is_shown_with_its_attempts_their_limits_and_the_end_of_the_log() {
     let site = failed();
     let shown = site.run(&["jobs", "show", "1"]);
     shown.exits(0).stderr("").says("failed_unknown").says("exit status 3").says("epub/Bad.epub");
-    shown.says("of 286.1 MiB").says("of 1m 30s").says("  | no such book");
+    shown.says("of 300 MB").says("of 1m 30s").says("  | no such book");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn a_job_has_a_page_and_so_has_a_file_whose_job_is_gone() {
     page.says("number</dt><dd>1 of job")
         .says(" of 5m</dd>")
         .says("<dt>memory</dt>")
-        .says(" of 1.9 GiB")
+        .says(" of 2 GB")
         .says("End of the log");
     let made = see(&site, OTHER, "page=job&job=2&file=epub/Made.epub");
     made.is(200)
