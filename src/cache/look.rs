@@ -46,8 +46,10 @@ impl Cache {
     /// It lies in the directory of its own exporter: no link leads from there to another's.
     pub fn open(&self, filename: &str) -> io::Result<Option<(File, Cached)>> {
         let (exporter, name) = name::split(filename)?;
-        let Some(dir) = self.exporter_dir(exporter)? else { return Ok(None) };
-        let Some(file) = absent_is_none(dir.read(name))? else { return Ok(None) };
+        let dir = self.exporter_dir(exporter).map_err(|error| unopened(exporter, &error))?;
+        let Some(dir) = dir else { return Ok(None) };
+        let file = absent_is_none(dir.read(name)).map_err(|error| unopened(filename, &error))?;
+        let Some(file) = file else { return Ok(None) };
         let about = file.metadata()?;
         Ok(about.is_file().then(|| (file, Cached::of(self.path(filename), &about))))
     }
@@ -74,6 +76,11 @@ impl Cache {
             device: cached.device,
         }))
     }
+}
+
+/// With the name, by which the admin finds what is in the way.
+fn unopened(name: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot open cache/{name}: {error}"))
 }
 
 /// A link where a file should be, and a FIFO without a reader, count as absent too.

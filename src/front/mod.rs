@@ -112,7 +112,9 @@ pub fn serve(front: Front, global: &Global) -> Result<(), Failure> {
     let response = answered.unwrap_or_else(|_| front.fault(&variables));
     let response = if is_head(&variables) { response.without_body() } else { response };
     match response.send(std::io::stdout()) {
-        Err(error) if !response::is_gone(&error) => Err(error.into()),
+        Err(error) if !response::is_gone(&error) => {
+            Err(Failure::because(Exit::Io, format!("cannot write the answer: {error}")))
+        }
         _ => Ok(()),
     }
 }

@@ -15,6 +15,8 @@ mod ending;
 mod events;
 mod finish;
 mod handle;
+#[expect(unsafe_code, reason = "an allocator is an unsafe trait")]
+mod heap;
 mod ids;
 pub mod log;
 mod members;

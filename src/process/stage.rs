@@ -57,11 +57,18 @@ pub fn with_file_limit<T>(start: impl FnOnce() -> T) -> T {
 pub fn cannot_supervise() -> Option<String> {
     let exe = fs::symlink_metadata("/proc/self/exe").and_then(|_| fs::File::open("/proc/self/stat"));
     if let Err(error) = exe {
-        return Some(format!("cannot look into /proc: {error}; mount it, since no exporter can be supervised without"));
+        let advice = if_missing(&error, "; mount it, since no exporter can be supervised without");
+        return Some(format!("cannot look into /proc: {error}{advice}"));
     }
     let null = OpenOptions::new().read(true).write(true).open("/dev/null");
     let error = null.err()?;
-    Some(format!("cannot open /dev/null: {error}; make it, since each exporter is given it"))
+    let advice = if_missing(&error, "; make it, since each exporter is given it");
+    Some(format!("cannot open /dev/null: {error}{advice}"))
+}
+
+/// The advice, if that is what helps: with too few descriptors there is nothing to be made.
+fn if_missing<'a>(error: &io::Error, advice: &'a str) -> &'a str {
+    if error.kind() == io::ErrorKind::NotFound { advice } else { "" }
 }
 
 /// What a run is, for `try`, which stays in the foreground: stdin and session are left alone.

@@ -28,6 +28,7 @@ mod delayed;
 mod denied;
 mod derived;
 mod dry;
+mod environments;
 mod extremes;
 mod fairness;
 mod first_week;

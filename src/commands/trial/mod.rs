@@ -5,6 +5,8 @@ mod report;
 
 use std::{fs::File, io::Write, path::Path};
 
+use anyhow::Context;
+
 use super::{request::Ask, run::setup, tick, world::World};
 use crate::{
     cache,
@@ -26,17 +28,26 @@ pub fn run(global: &Global, args: &TryArgs) -> Result<(), Failure> {
     Site::open(&world.config).map_err(anyhow::Error::from)?;
     tick::refuse_root(&world, args.allow_root)?;
     let ask = ask(&world, args)?;
+    if let Some(problem) = process::cannot_supervise() {
+        return Err(Failure::because(Exit::Io, problem));
+    }
     let attempt = AttemptId::from(process::new_id()?);
     // Held while we live, so that no tick sweeps the work directory from under us.
-    let lock = world.site.new_lock(&attempt)?;
+    let lock = world.site.new_lock(&attempt).context("cannot make a lock in work/")?;
     let tried = attempt_it(&world, &ask, &attempt, &lock, args);
-    world.site.remove_work(&attempt)?;
-    world.site.remove_log(&attempt)?;
-    world.site.remove_lock(&attempt)?;
+    let swept = sweep(&world.site, &attempt);
     match tried? {
-        Outcome::Ok => Ok(()),
+        Outcome::Ok => Ok(swept?),
         _ => Err(Failure::code(Exit::Failed)),
     }
+}
+
+/// What cannot be removed is the next tick's.
+fn sweep(site: &Site, attempt: &AttemptId) -> anyhow::Result<()> {
+    site.remove_work(attempt)
+        .and_then(|()| site.remove_log(attempt))
+        .and_then(|()| site.remove_lock(attempt))
+        .with_context(|| format!("cannot remove {}", site.work_of(attempt).display()))
 }
 
 fn ask<'a>(world: &'a World, args: &TryArgs) -> Result<Ask<'a>, Failure> {
