@@ -1,5 +1,6 @@
 //! The commands: here the rooms below are brought together.
 
+pub mod actor;
 pub mod check;
 pub mod denied;
 mod ended_events;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::{jobs::table::Table, paper::Paper, world::World};
+use super::{actor, jobs::table::Table, paper::Paper, world::World};
 use crate::{
     cli::{Format, Global, QueuesArgs, QueuesCommand},
     exit::{Exit, Failure},
@@ -131,7 +131,9 @@ pub fn set_mode(world: &World, names: &[String], mode: Mode) -> Result<(), Failu
 
 fn write(store: &mut Store, names: &[String], mode: Mode) -> anyhow::Result<()> {
     store.immediate(|tx| {
-        names.iter().try_for_each(|name| tx.set_mode(name, mode))?;
-        Ok(())
+        names.iter().try_for_each(|name| {
+            tx.set_mode(name, mode)?;
+            actor::note(tx, &is_now(name, mode))
+        })
     })
 }

@@ -6,13 +6,14 @@ use rusqlite::{Row, params};
 use super::{Result, Tx, View};
 use crate::model::clock::Stamp;
 
-/// So many are kept.
+/// So many are kept; of those that no tick has logged yet so many more.
 const KEPT: i64 = 1000;
+const UNLOGGED_KEPT: i64 = 10_000;
 /// Bytes of a sentence.
 const LONGEST: usize = 2000;
 
 const NOTE: &str = "INSERT INTO action (at, who, what) VALUES (?, ?, ?)";
-const FORGET: &str = "DELETE FROM action WHERE id <= (SELECT max(id) FROM action) - ? AND logged = ?";
+const FORGET: &str = "DELETE FROM action WHERE id <= (SELECT max(id) FROM action) - ? AND logged >= ?";
 const LATEST: &str = "SELECT id, at, who, what FROM action ORDER BY id DESC LIMIT ?";
 pub(super) const UNLOGGED: &str = "SELECT id, at, who, what FROM action WHERE logged = 0 ORDER BY id LIMIT ?";
 const LOGGED: &str = "UPDATE action SET logged = 1 WHERE logged = 0 AND id <= ?";
@@ -44,15 +45,14 @@ impl Tx<'_> {
     pub fn note_action(&self, at: Stamp, who: &str, what: &str) -> Result<()> {
         let short = |text: &str| text[..text.floor_char_boundary(LONGEST)].to_owned();
         self.change(NOTE, params![at, short(who), short(what)])?;
+        self.change(FORGET, params![UNLOGGED_KEPT, 0])?;
         Ok(())
     }
 
-    /// Those up to this one are in the activity log; the oldest are forgotten, and those that nobody could log as well
-    /// when they become too many.
+    /// Those up to this one are in the activity log, and the oldest of them are forgotten.
     pub fn actions_logged(&self, last: i64) -> Result<()> {
         self.change(LOGGED, params![last])?;
         self.change(FORGET, params![KEPT, 1])?;
-        self.change(FORGET, params![10 * KEPT, 0])?;
         Ok(())
     }
 }

@@ -116,3 +116,21 @@ fn a_verbose_tick_shows_launches_and_endings_and_no_run_writes_into_the_log_of_i
     let log = site.text("SELECT id FROM attempt WHERE filename = 'epub/b.epub'");
     assert_eq!(fs::read_to_string(site.path(&format!("s/log/{log}.log"))).unwrap(), "from the exporter\n");
 }
+
+#[test]
+fn what_an_administrator_does_is_told_with_who_did_it() {
+    let site = Site::new().create();
+    site.ask("a").exits(75);
+    let act =
+        |words: &[&str]| site.command(words).env("LOGNAME", "pressroom").env("SUDO_USER", "anna").status().unwrap();
+    assert!(act(&["queues", "pause", "default"]).success());
+    assert!(act(&["jobs", "cancel", "epub/a.epub"]).success());
+    assert!(!act(&["jobs", "cancel", "1"]).success());
+    site.tick().exits(0);
+    site.tick().exits(0);
+    let actions: Vec<_> = lines(&site).into_iter().filter(|line| line["event"] == "action").collect();
+    let told = |line: &Value| (line["by"].as_str().unwrap().to_owned(), line["what"].as_str().unwrap().to_owned());
+    let [paused, cancelled] = &actions[..] else { panic!("two actions, each told once: {actions:?}") };
+    assert_eq!(told(paused), ("anna as pressroom".into(), "queue default is paused".into()));
+    assert_eq!(told(cancelled), ("anna as pressroom".into(), "cancelled job 1 (epub/a.epub)".into()));
+}

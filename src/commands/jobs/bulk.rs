@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use super::{filter, find};
 use crate::{
     cli::{BulkArgs, Which},
-    commands::{paper::Paper, words},
+    commands::{actor, paper::Paper, words},
     exit::{Exit, Failure},
     logging,
     model::status::Status,
@@ -34,8 +34,7 @@ pub fn run(store: &mut Store, args: &BulkArgs, deed: &Deed) -> Result<(), Failur
     let mut paper = Paper::new();
     let mut refused = false;
     for batch in ids.chunks(BATCH) {
-        let done =
-            store.immediate(|tx| batch.iter().map(|id| (deed.act)(tx, *id)).collect::<anyhow::Result<Vec<_>>>())?;
+        let done = store.immediate(|tx| act(tx, batch, deed))?;
         for outcome in done {
             match outcome {
                 Ok(line) => paper.line(line),
@@ -53,7 +52,16 @@ pub fn run(store: &mut Store, args: &BulkArgs, deed: &Deed) -> Result<(), Failur
 
 /// Acts on the one job of this id, which nobody has to confirm.
 pub fn one(store: &mut Store, id: i64, deed: &Deed) -> anyhow::Result<Done> {
-    store.immediate(|tx| (deed.act)(tx, id))
+    store.immediate(|tx| Ok(act(tx, &[id], deed)?.remove(0)))
+}
+
+/// Acts on each, and keeps what was done.
+fn act(tx: &Tx, ids: &[i64], deed: &Deed) -> anyhow::Result<Vec<Done>> {
+    let done = ids.iter().map(|id| (deed.act)(tx, *id)).collect::<anyhow::Result<Vec<_>>>()?;
+    for line in done.iter().flatten() {
+        actor::note(tx, line)?;
+    }
+    Ok(done)
 }
 
 fn chosen(view: &View, args: &BulkArgs, deed: &Deed) -> Result<Vec<i64>, Failure> {

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     cache::Entry,
     cli::InvalidateArgs,
-    commands::{paper::Paper, words, world::World},
+    commands::{actor, paper::Paper, words, world::World},
     exit::{Exit, Failure},
     logging,
     model::clock::Stamp,
@@ -121,8 +121,7 @@ fn has(json: &str, params: &[(String, String)]) -> bool {
 fn all(world: &World, store: &mut Store, entries: &[Entry], paper: &mut Paper) -> Result<bool, Failure> {
     let mut failed = false;
     for batch in entries.chunks(BATCH) {
-        let done = store
-            .immediate(|tx| batch.iter().map(|entry| one(world, tx, entry)).collect::<anyhow::Result<Vec<_>>>())?;
+        let done = store.immediate(|tx| several(world, tx, batch))?;
         for outcome in done {
             match outcome {
                 Ok(line) => paper.line(line),
@@ -134,6 +133,14 @@ fn all(world: &World, store: &mut Store, entries: &[Entry], paper: &mut Paper) -
         }
     }
     Ok(failed)
+}
+
+fn several(world: &World, tx: &Tx, entries: &[Entry]) -> anyhow::Result<Vec<Done>> {
+    let done = entries.iter().map(|entry| one(world, tx, entry)).collect::<anyhow::Result<Vec<_>>>()?;
+    for line in done.iter().flatten() {
+        actor::note(tx, line)?;
+    }
+    Ok(done)
 }
 
 fn one(world: &World, tx: &Tx, entry: &Entry) -> anyhow::Result<Done> {

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     commands::{
+        actor,
         jobs::{cancel, retry},
         queues,
         world::World,
@@ -43,6 +44,7 @@ pub(super) fn perform(visit: &Visit, input: impl Read + AsFd) -> Result<Response
         return Err(Refusal::new(403, "the form is too old; go back, reload the page and try again"));
     }
     let deed = Deed::of(&form)?;
+    actor::is(&String::from_utf8_lossy(user));
     tracing::info!(user = %String::from_utf8_lossy(user), deed = ?deed, "asked on the status page");
     let said = deed.execute(visit.world)?;
     let back = form.get("back")?.unwrap_or_default();

@@ -12,12 +12,15 @@ use crate::{
     },
     front::response::Response,
     model::status::Status,
-    store::{Mode, View},
+    store::{Action, Mode, View},
 };
 
 /// What of the report's object is a count or an age, and of nobody's.
 const COUNTS: [&str; 9] =
     ["state", "now", "queues", "running", "max_running", "last_tick", "last_tick_age", "last_hour", "failures"];
+
+/// So many of the administrators' latest actions are shown.
+const ACTIONS: u32 = 10;
 
 pub(super) fn all(visit: &Visit, view: &View) -> Result<Response, Refusal> {
     let report = Report::gather(visit.world, view)?;
@@ -32,6 +35,7 @@ pub(super) fn all(visit: &Visit, view: &View) -> Result<Response, Refusal> {
         findings => report.findings.iter().map(finding).collect::<Value>(),
         running => report.running.iter().map(running).collect::<Value>(),
         slots => text::slots(&report),
+        actions => view.actions(ACTIONS)?.iter().map(action).collect::<Value>(),
         facts => text::facts(&report).iter().map(fact).collect::<Value>(),
         form => form::values(visit, view)?,
         ..common(&report, &refresh)
@@ -47,6 +51,10 @@ fn link(visit: &Visit, other: Span, current: Span) -> Value {
 
 fn finding(finding: &Finding) -> Value {
     context! { level => finding.level.name(), text => shown::line(&finding.text) }
+}
+
+fn action(action: &Action) -> Value {
+    context! { at => words::time(action.at), who => shown::line(&action.who), what => shown::line(&action.what) }
 }
 
 fn running(running: &Running) -> Value {

@@ -45,6 +45,7 @@ fn a_failed_job_is_queued_again_and_the_page_says_so() {
         .says("<p class=\"said\" role=\"status\">Done: <bdi>queued job 1 (epub/Bad.epub)</bdi>");
     assert_eq!(site.count("SELECT status FROM job WHERE id = 1"), 0);
     assert!(!hidden(&page, "back").unwrap().contains("said"));
+    see(&site, ADMIN, "").says("anna</bdi>: <bdi>queued job 1 (epub/Bad.epub)</bdi>");
     // Once more there is nothing to retry.
     changes_nothing(&site, 409, || post(&site, ADMIN, &form, &[]));
     post(&site, ADMIN, &form, &[]).says("job 1 (epub/Bad.epub) is queued, there is nothing to retry");
