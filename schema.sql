@@ -34,7 +34,7 @@ CREATE TABLE job (
     due           INTEGER NOT NULL DEFAULT 0,        -- the later of both: the rank counts from here. Not computed by the
                                                      -- database, whose indexes would not cover it then
     queued_since  INTEGER NOT NULL,                  -- when it was last queued, retries included, or run_after if that
-                                                     -- is later: queued_ttl counts from here
+                                                     -- is later: queued_ttl counts from here, without any standstill
     last_asked    INTEGER NOT NULL,                  -- by a request; abandon_after counts from here
     started       INTEGER,                           -- the running attempt, or that which failed
     failed        INTEGER,                           -- for good; failure_ttl and failure_keep count from here
@@ -44,7 +44,7 @@ CREATE TABLE job (
     percent       INTEGER CHECK (percent BETWEEN 0 AND 100), -- as the exporter says
     message       TEXT,                              -- for the visitor: of the exporter, or why it failed
     result        TEXT CHECK (result IN ('ok', 'timeout', 'cpu', 'memory', 'file_size', 'exit', 'signal', 'no_output',
-                                         'spawn', 'lost', 'cancelled', 'shutdown')), -- of the last attempt
+                                         'spawn', 'lost', 'cancelled', 'shutdown', 'dropped')), -- of the last attempt
     limits        TEXT CHECK (limits IS NULL OR json_valid(limits)), -- of the next attempt, in place of configured ones
     again         INTEGER,                           -- one more run has to follow, not before this moment
     cancel        INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0, 1)), -- the admin wants the attempt to end
@@ -67,8 +67,8 @@ CREATE INDEX job_ready ON job (queue, rank, due, id, exporter) WHERE status = 0 
 -- What to wake, and when to come back: WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after
 CREATE INDEX job_wake ON job (run_after) WHERE status = 0 AND waits = 1;
 
--- Overdue and abandoned ones: WHERE exporter = ? AND status = 0 AND queued_since < ?
-CREATE INDEX job_queued ON job (exporter, queued_since) WHERE status = 0;
+-- Overdue and abandoned ones: WHERE exporter = ? AND queue = ? AND status = 0 AND queued_since < ?
+CREATE INDEX job_queued ON job (exporter, queue, queued_since) WHERE status = 0;
 
 -- Reap, and the seats that are taken: WHERE status = 1 [GROUP BY queue]
 CREATE INDEX job_started ON job (queue, exporter) WHERE status = 1;
@@ -97,6 +97,18 @@ CREATE TABLE queue (
     served        INTEGER NOT NULL DEFAULT 0         -- when a job of it was claimed last; the smallest is next
 ) STRICT, WITHOUT ROWID;
 
+-- The time in which nothing of a queue ('' for any) and of an exporter ('' for any) could be started: the queue was not
+-- open, the breaker was, the disk was low, nobody ticked. Each full round of a tick notes it, for as long as jobs are queued
+-- that were queued before its end.
+CREATE TABLE standstill (
+    queue         TEXT NOT NULL,
+    exporter      TEXT NOT NULL,
+    since         INTEGER NOT NULL,
+    until         INTEGER NOT NULL,                  -- as far as the last full round knows
+    lasts         INTEGER NOT NULL CHECK (lasts IN (0, 1)), -- whether it was still so at that round
+    PRIMARY KEY (queue, exporter, since)
+) STRICT, WITHOUT ROWID;
+
 -- Who has how much pending where; the rows that would say 0 are not kept.
 CREATE TABLE client (
     queue         TEXT NOT NULL,
@@ -117,7 +129,8 @@ CREATE TABLE arrival (
 -- Arrivals that no rate counts any more: WHERE at < ?
 CREATE INDEX arrival_at ON arrival (at);
 
--- One row for each run of an exporter, kept for history.keep when the job is long gone.
+-- One row for each run of an exporter, kept for history.keep when the job is long gone. A job that is dropped while it
+-- is queued leaves one, too, with the number 0 and no log.
 CREATE TABLE attempt (
     id            TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 26), -- a ULID, also the name of its work directory and log
     job           INTEGER NOT NULL,                  -- its id; there may be no such row any more
@@ -126,7 +139,7 @@ CREATE TABLE attempt (
     params        TEXT NOT NULL,
     queue         TEXT NOT NULL,
     client        TEXT,
-    number        INTEGER NOT NULL CHECK (number > 0), -- which attempt of its job, from 1
+    number        INTEGER NOT NULL CHECK (number >= 0), -- which attempt of its job, from 1; 0: it was dropped
     submitted     INTEGER NOT NULL,                  -- of the job: started - submitted is the wait
     started       INTEGER NOT NULL,
     counts_from   INTEGER NOT NULL,                  -- the start that counts for --after: for a derived file its source's
@@ -134,7 +147,7 @@ CREATE TABLE attempt (
     -- From here on NULL until it has ended.
     ended         INTEGER,
     result        TEXT CHECK (result IN ('ok', 'timeout', 'cpu', 'memory', 'file_size', 'exit', 'signal', 'no_output',
-                                         'spawn', 'lost', 'cancelled', 'shutdown')),
+                                         'spawn', 'lost', 'cancelled', 'shutdown', 'dropped')),
     duration      INTEGER CHECK (duration >= 0),     -- on a clock that nobody sets
     exit_code     INTEGER,
     signal        INTEGER,
@@ -144,12 +157,15 @@ CREATE TABLE attempt (
     log_tail      TEXT,                              -- the last 4 KiB of its log
     message       TEXT,                              -- for the visitor
     detail        TEXT,                              -- for the admin: what exactly was wrong
-    restarted     INTEGER NOT NULL DEFAULT 0,        -- 1: it was lost as the machine was restarted: no fault of its exporter's
+    drop_reason   TEXT CHECK (drop_reason IN ('too_old', 'abandoned', 'no_exporter', 'cancelled')), -- of a dropped job
+    restarted     INTEGER NOT NULL DEFAULT 0,        -- 1: it was lost, but that was no fault of its exporter's: the machine
+                                                     -- was restarted, or the job was removed
     log           INTEGER NOT NULL DEFAULT 1 CHECK (log IN (0, 1)), -- whether log/<id>.log is still kept
     log_size      INTEGER NOT NULL DEFAULT 0,        -- bytes of that file when the attempt ended; 0 when it is not kept
     row_size      INTEGER NOT NULL DEFAULT 0,        -- bytes that this row takes, as history.max_size counts them
 
-    CHECK ((ended IS NULL) = (result IS NULL) AND (ended IS NULL) = (duration IS NULL))
+    CHECK ((ended IS NULL) = (result IS NULL) AND (ended IS NULL) = (duration IS NULL)),
+    CHECK ((result IS 'dropped') = (drop_reason IS NOT NULL))
 ) STRICT;
 
 -- The attempts at a file, the newest first: WHERE filename = ? ORDER BY rowid DESC
@@ -170,15 +186,21 @@ CREATE INDEX attempt_first ON attempt (exporter, ended) WHERE number = 1 AND end
 -- History to forget, failures of the last hour: WHERE ended < ? ORDER BY ended; WHERE ended >= ?
 CREATE INDEX attempt_ended ON attempt (ended, result) WHERE ended IS NOT NULL;
 
+-- What was dropped in the last hour, and why: WHERE result = 'dropped' AND ended >= ? GROUP BY drop_reason
+CREATE INDEX attempt_dropped ON attempt (ended, drop_reason) WHERE result = 'dropped';
+
+-- Those without an end, which are as few as what runs, unless somebody has removed their jobs: WHERE ended IS NULL
+CREATE INDEX attempt_unended ON attempt (id) WHERE ended IS NULL;
+
 -- Logs of successes to forget, and then their rows: WHERE result = 'ok' AND log = ? AND ended < ? ORDER BY ended
 CREATE INDEX attempt_log ON attempt (log, ended) WHERE result = 'ok';
 
--- How often each exporter's attempts ended in which way, how long they ran, and how long jobs waited for their first
--- one: counted from the beginning, as monitoring wants it, while old attempts are forgotten.
+-- How often each exporter's attempts ended in which way, how long they ran, how long jobs waited for their first one,
+-- and how often they were dropped for which reason: counted from the beginning, as monitoring wants it, while old attempts are forgotten.
 CREATE TABLE tally (
     exporter      TEXT NOT NULL,
-    measure       TEXT NOT NULL CHECK (measure IN ('wait', 'run')),
-    result        TEXT NOT NULL,
+    measure       TEXT NOT NULL CHECK (measure IN ('wait', 'run', 'dropped')),
+    result        TEXT NOT NULL,                     -- of the attempt, or why the job was dropped
     bound         INTEGER NOT NULL,                  -- it took at most so long, and longer than the bound before; 0: longer
                                                      -- than every bound
     count         INTEGER NOT NULL,
@@ -186,10 +208,36 @@ CREATE TABLE tally (
     PRIMARY KEY (exporter, measure, result, bound)
 ) STRICT, WITHOUT ROWID;
 
--- Attempts that succeeded since a tick last told notify.command, or had nobody to tell. Each round empties it.
+-- Attempts that succeeded and that no round has looked at yet. A round makes notices of them, or forgets them where nobody
+-- wants to hear of successes.
 CREATE TABLE news (
     attempt       TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
+
+-- What notify.command has to be told, until it has been handed over or given up. It stands for itself: the job may be queued
+-- again, or forgotten, before that.
+CREATE TABLE notice (
+    id            INTEGER PRIMARY KEY,
+    event         TEXT NOT NULL CHECK (event IN ('failed', 'ok')),
+    at            INTEGER NOT NULL,                  -- when that happened
+    job           INTEGER NOT NULL,
+    filename      TEXT NOT NULL,
+    exporter      TEXT NOT NULL,
+    params        TEXT NOT NULL,
+    queue         TEXT NOT NULL,
+    client        TEXT,
+    status        INTEGER,                           -- that the job had then, 2 or 3
+    result        TEXT NOT NULL,
+    source        TEXT,                              -- with which it failed, without an attempt of its own
+    attempt       TEXT,                              -- the last one
+    attempts      INTEGER NOT NULL,
+    mailed        INTEGER NOT NULL CHECK (mailed IN (0, 1)), -- whether tick has said it on stderr
+    tries         INTEGER NOT NULL DEFAULT 0,        -- how often the command has failed with it
+    next          INTEGER NOT NULL DEFAULT 0         -- not tried again before
+) STRICT;
+
+-- What to tell next: WHERE mailed = 1 AND event = ? AND next <= ? ORDER BY next, id
+CREATE INDEX notice_next ON notice (mailed, event, next, id);
 
 -- When a schedule came due last, and when it will next. What it queues is in the configuration.
 CREATE TABLE schedule (
@@ -228,6 +276,8 @@ CREATE TABLE meta (
     tick_at       INTEGER,                           -- the last round of a tick
     tick_boottime INTEGER,                           -- the same moment since boot, in milliseconds
     tick_boot_id  TEXT,                              -- which boot that was
+    tick_gap      INTEGER NOT NULL DEFAULT 0,        -- the time between it and the full round before
+    lost_notices  INTEGER NOT NULL DEFAULT 0,        -- that notify.command did not take within a day: given up
     history_size  INTEGER NOT NULL DEFAULT 0,        -- the sum of attempt.log_size and attempt.row_size
     cache_files   INTEGER,
     cache_size    INTEGER,

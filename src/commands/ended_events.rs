@@ -7,7 +7,7 @@ use crate::{
     model::{
         breaker::Breaker,
         clock::Stamp,
-        event::Event,
+        event::ActivityEvent,
         status::{Outcome, Status},
     },
     store::Tx,
@@ -31,7 +31,7 @@ impl<'a> BreakerBefore<'a> {
             (true, false) => "breaker_closed",
             _ => return Ok(()),
         };
-        tx.tell(Event::new(word, Stamp::now()).with("exporter", &*exporter.name));
+        tx.tell(ActivityEvent::new(word, Stamp::now()).with("exporter", &*exporter.name));
         Ok(())
     }
 }
@@ -43,16 +43,16 @@ fn is_open(tx: &Tx, exporter: &Exporter) -> anyhow::Result<bool> {
 /// Tells what an attempt that has just been closed was, and what its job is now.
 pub fn tell(ended: &Ended, tx: &Tx, before: &BreakerBefore) -> anyhow::Result<()> {
     let Ended { claim, record, .. } = ended;
-    tx.tell(Event::new("ended", record.ended).claim(claim).record(record));
+    tx.tell(ActivityEvent::new("ended", record.ended).claim(claim).record(record));
     if record.outcome == Outcome::Ok && record.output_size.is_some() {
-        tx.tell(Event::new("published", record.ended).claim(claim).with("size", record.output_size));
+        tx.tell(ActivityEvent::new("published", record.ended).claim(claim).with("size", record.output_size));
     }
     if let Some(job) = tx.job(&claim.filename)? {
         let after = match job.status {
-            Status::Queued => Event::new("requeued", record.ended).with("run_after", job.run_after.rfc3339()),
+            Status::Queued => ActivityEvent::new("requeued", record.ended).with("run_after", job.run_after.rfc3339()),
             Status::Started => return Ok(()),
             Status::FailedTimeout | Status::FailedUnknown => {
-                Event::new("failed", record.ended).with("status", job.status.name())
+                ActivityEvent::new("failed", record.ended).with("status", job.status.name())
             }
         };
         tx.tell(after.job(&job).with("attempts", job.attempts).with("result", record.outcome.name()));

@@ -8,7 +8,7 @@ use crate::{
     model::{
         attempt::{Claim, Record},
         clock::Stamp,
-        event::Event,
+        event::ActivityEvent,
         job::Job,
         limits::Limits,
         retry::{self, Rules},
@@ -116,7 +116,7 @@ impl<'a> Ended<'a> {
 }
 
 /// Bytes that the log takes on the disk, which is what the bound of the history is for.
-fn log_size(config: &Config, attempt: &str) -> u64 {
+pub fn log_size(config: &Config, attempt: &str) -> u64 {
     let path = config.state_dir.join("log").join(format!("{attempt}.log"));
     let about = std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file);
     about.map_or(0, |about| about.len().max(about.blocks().saturating_mul(512)))
@@ -131,7 +131,7 @@ pub fn fail_dependents(tx: &Tx, source: &str, outcome: Outcome, message: &str) -
 fn fail_all(tx: &Tx, waiting: &[Job], outcome: Outcome, message: &str) -> anyhow::Result<()> {
     for job in waiting {
         tx.fail_queued(job, outcome, Some(message), Stamp::now())?;
-        let failed = Event::new("failed", Stamp::now()).job(job).with("result", outcome.name());
+        let failed = ActivityEvent::new("failed", Stamp::now()).job(job).with("result", outcome.name());
         tx.tell(failed.with("reason", "its source could not be made"));
         fail_dependents(tx, &job.filename, outcome, message)?;
     }

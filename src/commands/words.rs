@@ -25,6 +25,14 @@ fn short(part: &str) -> String {
     format!("{number}{unit}")
 }
 
+/// For visitors, in the largest unit that says it exactly: `1 hour`, `90 minutes`.
+pub fn spelled(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let units = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
+    let (length, unit) = units.into_iter().find(|(length, _)| seconds.is_multiple_of(*length)).unwrap_or((1, "second"));
+    count(seconds / length, unit)
+}
+
 const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
 const BINARY_UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -121,6 +129,12 @@ mod tests {
         ] {
             assert_eq!(bytes(number), text);
         }
+    }
+
+    #[test]
+    fn durations_are_spelled_out_for_visitors() {
+        let words = |seconds| spelled(Duration::from_secs(seconds));
+        assert_eq!([3600, 5400, 61, 172_800].map(words), ["1 hour", "90 minutes", "61 seconds", "2 days"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
     config::{self, Config},
     exit::{Exit, Failure},
     logging,
-    model::event::Event,
+    model::event::ActivityEvent,
     process,
     site::{self, ActivityLog, Site},
     store::{self, Store, StoreError},
@@ -69,7 +69,7 @@ impl World {
     }
 
     /// Writes an event that no transaction belongs to into the activity log.
-    pub fn tell(&self, event: Event) {
+    pub fn tell(&self, event: ActivityEvent) {
         if let Some(log) = self.activity() {
             write(&log, &[event]);
         }
@@ -94,7 +94,7 @@ impl World {
 }
 
 /// A log that cannot be written is reported once by each process, and nothing depends on it (invariant 12).
-fn write(log: &ActivityLog, events: &[Event]) {
+fn write(log: &ActivityLog, events: &[ActivityEvent]) {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let lines = events.iter().filter_map(|event| serde_json::to_string(event).ok());
     let text: String = lines.map(|line| line + "\n").collect();

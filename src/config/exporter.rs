@@ -28,6 +28,9 @@ pub(super) fn read(name: &str, table: Table<'_>, around: &Around<'_>) -> Exporte
     let params = param_rules::read(&table);
     let limits = limits::read(&table);
     let retry_on = retry_on(&table, task);
+    // What nobody waits for at a page may wait for as long as it takes.
+    let patience = if task { None } else { Some(HOUR) };
+    let scheduled_ttl = table.some_duration_or_none("queued_ttl", None);
     let exporter = Exporter {
         name: name.to_owned(),
         web: table.flag("web", false),
@@ -51,7 +54,8 @@ pub(super) fn read(name: &str, table: Table<'_>, around: &Around<'_>) -> Exporte
         retry_on: retry_on.outcomes,
         failure_ttl: table.duration("failure_ttl", 5 * MINUTE),
         failure_keep: table.duration("failure_keep", DAY),
-        queued_ttl: table.some_duration("queued_ttl", HOUR),
+        queued_ttl: if table.has("queued_ttl") { scheduled_ttl } else { patience },
+        scheduled_ttl,
         abandon_after: table.duration_or_none("abandon_after", None),
         breaker: breaker(&table),
         env: env(&table),
@@ -115,7 +119,7 @@ fn retry_on(table: &Table<'_>, task: bool) -> RetryOn {
 fn retried(word: &str) -> Option<Option<Outcome>> {
     match Outcome::from_name(word) {
         _ if word == "temporary" => Some(None),
-        None | Some(Outcome::Ok | Outcome::Cancelled | Outcome::Shutdown) => None,
+        None | Some(Outcome::Ok | Outcome::Cancelled | Outcome::Shutdown | Outcome::Dropped) => None,
         known => Some(known),
     }
 }

@@ -177,7 +177,10 @@ pub struct Exporter {
     pub retry_temporary: bool,
     pub failure_ttl: Duration,
     pub failure_keep: Duration,
-    pub queued_ttl: Duration,
+    /// `None`: a queued job waits for as long as it takes.
+    pub queued_ttl: Option<Duration>,
+    /// The same for what a schedule queues.
+    pub scheduled_ttl: Option<Duration>,
     pub abandon_after: Option<Duration>,
     pub breaker: Breaker,
     pub env: BTreeMap<String, String>,

@@ -5,7 +5,11 @@ use std::{fmt, ops::Deref, time::Duration};
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
-use super::{clock::Stamp, limits::Limits, status::Outcome};
+use super::{
+    clock::Stamp,
+    limits::Limits,
+    status::{DropReason, Outcome},
+};
 
 /// The id of an attempt: a ULID in its canonical form. Nothing else becomes part of a path below `work/` or `log/`, and
 /// the only ways to one are a ULID and the check of [`AttemptId::parse`].
@@ -108,8 +112,10 @@ pub struct Record {
     pub message: Option<String>,
     /// One sentence for the admin: what exactly was wrong.
     pub detail: Option<String>,
-    /// It was lost as the machine was restarted, which says nothing about its exporter.
+    /// It was lost without any fault of its exporter's: the machine was restarted, or its job was removed.
     pub restarted: bool,
+    /// Of a job that was dropped.
+    pub drop_reason: Option<DropReason>,
 }
 
 impl Record {
@@ -128,6 +134,7 @@ impl Record {
             message: None,
             detail: None,
             restarted: false,
+            drop_reason: None,
         }
     }
 }
@@ -142,6 +149,7 @@ pub struct Attempt {
     pub params: String,
     pub queue: String,
     pub client: Option<String>,
+    /// From 1; 0 if the job was dropped while it was queued, without an attempt.
     pub number: u32,
     pub submitted: Stamp,
     pub started: Stamp,

@@ -18,7 +18,7 @@ pub struct FirstAttempt {
 impl FirstAttempt {
     /// Whether its end says nothing about the exporter or the machine: somebody wanted it, or the power failed.
     pub const fn is_neutral(&self) -> bool {
-        self.restarted || matches!(self.outcome, Outcome::Cancelled | Outcome::Shutdown)
+        self.restarted || matches!(self.outcome, Outcome::Cancelled | Outcome::Shutdown | Outcome::Dropped)
     }
 }
 

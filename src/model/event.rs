@@ -12,7 +12,7 @@ use super::{
 /// One line of the activity log: when, what, and the facts about it. Times are RFC 3339 in UTC, durations seconds,
 /// sizes bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Event {
+pub struct ActivityEvent {
     at: String,
     #[serde(rename = "event")]
     what: &'static str,
@@ -20,7 +20,7 @@ pub struct Event {
     facts: Map<String, Value>,
 }
 
-impl Event {
+impl ActivityEvent {
     pub fn new(what: &'static str, at: Stamp) -> Self {
         Self { at: at.rfc3339(), what, facts: Map::new() }
     }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_left_out() {
-        let event = Event::new("pruned", Stamp(1_500)).with("size", 7).with("reason", None::<&str>);
+        let event = ActivityEvent::new("pruned", Stamp(1_500)).with("size", 7).with("reason", None::<&str>);
         let line = serde_json::to_string(&event).unwrap();
         assert_eq!(line, r#"{"at":"1970-01-01T00:00:01.5Z","event":"pruned","size":7}"#);
     }

@@ -13,5 +13,6 @@ pub mod moment;
 pub mod point;
 pub mod policy;
 pub mod retry;
+pub mod standstill;
 pub mod status;
 pub mod template;

@@ -72,10 +72,12 @@ pub enum Outcome {
     Lost,
     Cancelled,
     Shutdown,
+    /// No attempt: the job was given up while it was queued.
+    Dropped,
 }
 
 impl Outcome {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Ok,
         Self::Timeout,
         Self::Cpu,
@@ -88,6 +90,7 @@ impl Outcome {
         Self::Lost,
         Self::Cancelled,
         Self::Shutdown,
+        Self::Dropped,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -104,6 +107,7 @@ impl Outcome {
             Self::Lost => "lost",
             Self::Cancelled => "cancelled",
             Self::Shutdown => "shutdown",
+            Self::Dropped => "dropped",
         }
     }
 
@@ -111,9 +115,9 @@ impl Outcome {
         Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
-    /// Neither a success nor an end that an administrator wanted.
+    /// Neither a success nor an end that an administrator wanted, of something that was started.
     pub const fn is_failure(self) -> bool {
-        !matches!(self, Self::Ok | Self::Cancelled | Self::Shutdown)
+        !matches!(self, Self::Ok | Self::Cancelled | Self::Shutdown | Self::Dropped)
     }
 
     /// The state of a job whose last attempt ended so.
@@ -122,6 +126,41 @@ impl Outcome {
             Self::Timeout | Self::Cpu => Status::FailedTimeout,
             _ => Status::FailedUnknown,
         }
+    }
+}
+
+/// Why a queued job was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropReason {
+    /// It could have been started for longer than `queued_ttl`.
+    TooOld,
+    /// Nobody asked about it for `abandon_after`.
+    Abandoned,
+    /// Its exporter has not been configured for long.
+    NoExporter,
+    /// An administrator cancelled it.
+    Cancelled,
+}
+
+impl DropReason {
+    pub const ALL: [Self; 4] = [Self::TooOld, Self::Abandoned, Self::NoExporter, Self::Cancelled];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TooOld => "too_old",
+            Self::Abandoned => "abandoned",
+            Self::NoExporter => "no_exporter",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.name() == name)
+    }
+
+    /// Neither an administrator nor the configuration asked for exactly this.
+    pub const fn is_news(self) -> bool {
+        matches!(self, Self::TooOld | Self::NoExporter)
     }
 }
 

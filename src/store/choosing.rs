@@ -117,6 +117,6 @@ impl View<'_> {
 }
 
 /// A list as one value of a statement.
-fn json<T: Serialize>(list: &[T]) -> String {
+pub(super) fn json<T: Serialize>(list: &[T]) -> String {
     serde_json::to_string(list).unwrap_or_else(|_| "[]".to_owned())
 }

@@ -8,6 +8,7 @@ use super::{
     Result, View,
     checked::Name,
     rows::{self, Count},
+    standstill::Place,
 };
 use crate::model::{clock::Stamp, job::Job, status::Status};
 
@@ -40,7 +41,7 @@ pub(super) const EXPORTERS: &str = "
     SELECT name FROM queued WHERE name IS NOT NULL UNION SELECT name FROM failed WHERE name IS NOT NULL";
 
 pub(super) const OLDEST_QUEUED_JOB: &str = "
-    SELECT * FROM job WHERE exporter = ? AND status = 0 ORDER BY queued_since LIMIT 1";
+    SELECT * FROM job WHERE exporter = ? AND queue = ? AND status = 0 ORDER BY queued_since LIMIT 1";
 
 impl View<'_> {
     /// How many queued and started jobs of this queue the client has asked for.
@@ -88,9 +89,10 @@ impl View<'_> {
         Ok(names.into_iter().flatten().map(|name| name.0).collect())
     }
 
-    /// The job of this exporter that is queued, and could have been started, for the longest time; and since when.
-    pub fn oldest_queued_job(&self, exporter: &str) -> Result<Option<(Job, Stamp)>> {
+    /// The job of this exporter and queue that is queued, and could have been started, for the longest time; and since
+    /// when.
+    pub fn oldest_queued_job(&self, of: &Place) -> Result<Option<(Job, Stamp)>> {
         let read = |row: &Row<'_>| Ok(rows::job(row).ok().zip(row.get("queued_since").ok()));
-        Ok(self.one(OLDEST_QUEUED_JOB, params![exporter], read)?.flatten())
+        Ok(self.one(OLDEST_QUEUED_JOB, params![of.exporter, of.queue], read)?.flatten())
     }
 }

@@ -11,7 +11,7 @@ use super::{
     rows::{Count, Millis},
 };
 use crate::model::{
-    attempt::{Claim, Record},
+    attempt::{AttemptId, Claim, Record},
     clock::Stamp,
     limits::Limits,
     status::Outcome,
@@ -76,6 +76,26 @@ const CLOSE: &str = "
      WHERE id = :id AND ended IS NULL
     RETURNING exporter, number, started - submitted AS waited";
 
+/// Of those that end without their run, no started job may name the attempt.
+macro_rules! unclaimed {
+    () => {
+        "ended IS NULL AND NOT EXISTS (SELECT 1 FROM job
+                                        WHERE job.id = attempt.job AND job.status = 1 AND job.attempt = attempt.id)"
+    };
+}
+
+pub(super) const UNCLAIMED: &str =
+    concat!("SELECT id FROM attempt WHERE id > ? AND ", unclaimed!(), " ORDER BY id LIMIT ?");
+
+/// Whatever the row says of its start, the duration is a number.
+const CLOSE_UNCLAIMED: &str = concat!(
+    "UPDATE attempt SET ended = ?2, result = 'lost', duration = max(0, ?2 - max(0, started)), detail = ?3, restarted = 1
+      WHERE id = ?1 AND ",
+    unclaimed!()
+);
+
+const REMOVE_UNCLAIMED: &str = concat!("DELETE FROM attempt WHERE id = ?1 AND ", unclaimed!());
+
 const ADD_NEWS: &str = "INSERT OR IGNORE INTO news (attempt) VALUES (?)";
 
 /// How the next attempt at a job differs.
@@ -139,6 +159,21 @@ impl Tx<'_> {
         self.close(done, claim, record)
     }
 
+    /// Closes an attempt that no started job names, as lost without any fault of its exporter's. `false`: there is no
+    /// such attempt.
+    pub fn close_unclaimed(&self, attempt: &AttemptId, detail: &str, now: Stamp) -> Result<bool> {
+        let closed = self.change(CLOSE_UNCLAIMED, params![attempt, now, detail])? == 1;
+        if closed {
+            self.weigh(attempt)?;
+        }
+        Ok(closed)
+    }
+
+    /// The same of a row whose id is not that of an attempt: it is not ours.
+    pub fn remove_unclaimed(&self, id: &str) -> Result<()> {
+        self.change(REMOVE_UNCLAIMED, params![id]).map(drop)
+    }
+
     fn forget(&self, claim: &Claim) -> Result<bool> {
         self.delete_counted(FORGET, params![claim.job, claim.attempt])
     }
@@ -187,6 +222,12 @@ impl Tx<'_> {
 }
 
 impl View<'_> {
+    /// Ids of attempts that have not ended and that no started job names, after this one, in order. Not every one is the
+    /// id of an attempt.
+    pub fn unclaimed(&self, after: &str, limit: u32) -> Result<Vec<String>> {
+        self.all(UNCLAIMED, params![after, limit], |row| row.get(0))
+    }
+
     /// Whether one more shutdown of this attempt would not be counted. `None`: it was taken from us.
     pub fn may_return(&self, claim: &Claim) -> Result<Option<bool>> {
         self.one(RETURNS, params![claim.job, claim.attempt], |row| row.get(0))

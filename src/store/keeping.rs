@@ -2,24 +2,26 @@
 
 use rusqlite::params;
 
-use super::{Result, Tx, View, counting, rows::Count};
-use crate::model::{attempt::Attempt, clock::Stamp, job::Job, status::Status};
+use super::{Result, Tx, View, choosing::json, counting, rows::Count, standstill::Place};
+use crate::model::{clock::Stamp, job::Job, status::Status};
 
-/// One whose source has been started already, which never are many, goes with that source or not at all.
+/// One whose source has been started already, which never are many, goes with that source or not at all. The files that
+/// are left out come as JSON.
 pub(super) const OVERDUE: &str = "
     SELECT * FROM job
-     WHERE exporter = ?1 AND status = 0 AND queued_since < ?2
+     WHERE exporter = ?1 AND queue = ?2 AND status = 0 AND queued_since < ?3
+       AND filename NOT IN (SELECT value FROM json_each(?4))
        AND NOT (waits = 2 AND EXISTS (SELECT 1 FROM job AS made
                                        WHERE made.filename = job.source AND made.status <= 1 AND made.attempts > 0))
-     ORDER BY queued_since LIMIT ?3";
+     ORDER BY queued_since LIMIT ?5";
 
 /// Of those queued before, which the index finds, the abandoned ones go at once; the rest, which is passed over each
 /// time, is as few as the people who wait at a page. A source is not asked for itself while something waits for it.
 pub(super) const ABANDONED: &str = "
     SELECT * FROM job
-     WHERE exporter = ?1 AND status = 0 AND queued_since < ?2 AND last_asked < ?2
+     WHERE exporter = ?1 AND queue = ?2 AND status = 0 AND queued_since < ?3 AND last_asked < ?3
        AND NOT EXISTS (SELECT 1 FROM job AS derived WHERE derived.source = job.filename AND derived.status = 0)
-     ORDER BY queued_since LIMIT ?3";
+     ORDER BY queued_since LIMIT ?4";
 
 pub(super) const OLD_FAILURES: &str = "
     SELECT * FROM job WHERE exporter = ? AND status >= 2 AND failed < ? ORDER BY failed LIMIT ?";
@@ -62,11 +64,6 @@ pub(super) const SET_ALL_REPORTED: &str = "
 
 const HAS_NEWS: &str = "SELECT EXISTS (SELECT 1 FROM news)";
 
-const NEWS_COUNT: &str = "SELECT count(*) FROM news";
-
-const NEWS: &str = "
-    SELECT attempt.rowid AS row, attempt.* FROM news JOIN attempt ON attempt.id = news.attempt ORDER BY news.attempt LIMIT ?";
-
 const FORGET_NEWS: &str = "DELETE FROM news";
 
 const ADD_SAMPLE: &str = "
@@ -84,14 +81,15 @@ impl View<'_> {
         Ok(self.one(LAST_SAMPLE, [], |row| row.get(0))?.flatten())
     }
 
-    /// Jobs of an exporter that are queued, and could have been started, since before `before`.
-    pub fn overdue_queued(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
-        self.jobs(OVERDUE, params![exporter, before, limit])
+    /// Jobs of an exporter in one queue that are queued, and could have been started, since before `before`; those for
+    /// the files in `but` are left out.
+    pub fn overdue_queued(&self, of: &Place, before: Stamp, but: &[String], limit: u32) -> Result<Vec<Job>> {
+        self.jobs(OVERDUE, params![of.exporter, of.queue, before, json(but), limit])
     }
 
-    /// Queued jobs of an exporter that nobody has asked about since before `before`.
-    pub fn abandoned(&self, exporter: &str, before: Stamp, limit: u32) -> Result<Vec<Job>> {
-        self.jobs(ABANDONED, params![exporter, before, limit])
+    /// Queued jobs of an exporter in one queue that nobody has asked about since before `before`.
+    pub fn abandoned(&self, of: &Place, before: Stamp, limit: u32) -> Result<Vec<Job>> {
+        self.jobs(ABANDONED, params![of.exporter, of.queue, before, limit])
     }
 
     /// Jobs of an exporter that failed before `before`.
@@ -120,21 +118,17 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Forgets a job that still has this status. `false`: it has not.
+    /// Forgets a job that still has this status, but not that it has failed before a round has reported it. `false`: it
+    /// has not. A queued one is dropped by [`Tx::drop_queued`].
     pub fn delete(&self, id: i64, status: Status) -> Result<bool> {
+        if status.is_failed() {
+            self.keep_failure(id)?;
+        }
         self.delete_counted(DELETE, params![id, status])
     }
 
     pub fn set_reported(&self, ids: &[i64]) -> Result<()> {
         ids.iter().try_for_each(|id| self.change(SET_REPORTED, params![id]).map(drop))
-    }
-
-    /// The first `limit` attempts that succeeded since the last call, and how many there are in all.
-    pub fn take_news(&self, limit: u32) -> Result<(Vec<Attempt>, u64)> {
-        let count = self.one(NEWS_COUNT, [], |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0);
-        let news = self.attempts(NEWS, params![limit])?;
-        self.forget_news()?;
-        Ok((news, count))
     }
 
     /// For sites where nobody wants to hear of successes.

@@ -25,7 +25,7 @@ const REMOVE_JOB: &str = "DELETE FROM job WHERE id = ?";
 const REMOVE_ATTEMPT: &str = "DELETE FROM attempt WHERE rowid = ?";
 
 /// Small tables, and of which of their rows nothing can be made.
-const ODD: [&str; 9] = [
+const ODD: [&str; 11] = [
     "meta WHERE one <> 1 OR typeof(client_key) <> 'blob' OR length(client_key) <> 32 OR typeof(machine_id) <> 'text'",
     "arrival WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
                 OR typeof(count) <> 'integer' OR count NOT BETWEEN 1 AND 100000000",
@@ -43,6 +43,11 @@ const ODD: [&str; 9] = [
     "action WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
                OR typeof(who) <> 'text' OR typeof(what) <> 'text'",
     "news WHERE typeof(attempt) <> 'text' OR length(attempt) <> 26",
+    "standstill WHERE typeof(since) <> 'integer' OR since NOT BETWEEN 0 AND 253402300799999
+                   OR typeof(until) <> 'integer' OR until NOT BETWEEN 0 AND 253402300799999",
+    "notice WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
+               OR typeof(next) <> 'integer' OR next NOT BETWEEN 0 AND 253402300799999
+               OR typeof(tries) <> 'integer' OR tries NOT BETWEEN 0 AND 100000000",
 ];
 
 /// The last tick: whoever looks takes one that is none for none.

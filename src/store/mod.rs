@@ -12,6 +12,7 @@ mod choosing;
 mod claiming;
 mod counting;
 mod counts;
+mod dropping;
 mod error;
 mod finishing;
 mod healing;
@@ -20,6 +21,7 @@ mod keeping;
 mod listing;
 mod mending;
 mod migrating;
+mod notices;
 mod opening;
 mod pace;
 mod past;
@@ -28,6 +30,7 @@ mod rows;
 mod running;
 mod schema;
 mod settings;
+mod standstill;
 mod tallies;
 mod trimming;
 mod upkeep;
@@ -40,13 +43,16 @@ mod tests;
 pub use actions::Action;
 pub use busy::at_once;
 pub use checked::Unreadable;
+pub use dropping::Drop;
 pub use error::StoreError;
 pub use finishing::Retry;
 pub use listing::{About, JobOrder, JobQuery};
+pub use notices::{Event, Notice};
 pub use pace::{Ended, Sample};
 pub use past::{AttemptOrder, AttemptQuery, LOOK_BACK, Whose};
 pub use queueing::NewJob;
 pub use settings::{Mode, QueueState, ScheduleState};
+pub use standstill::{Place, Standstill};
 pub use tallies::{Measure, Tally};
 pub use trimming::{Oldest, Part};
 
@@ -56,7 +62,7 @@ use checked::Notes;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::model::event::Event;
+use crate::model::event::ActivityEvent;
 
 /// One answer of the store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -69,7 +75,7 @@ pub struct Store {
 }
 
 /// Who hears what was committed.
-pub type Listener = Box<dyn Fn(&[Event])>;
+pub type Listener = Box<dyn Fn(&[ActivityEvent])>;
 
 /// Plain reads. Each call sees the newest commit, or, inside a transaction, that transaction.
 pub struct View<'a> {
@@ -81,7 +87,7 @@ pub struct View<'a> {
 /// A transaction that holds the write lock. It reads like a [`View`].
 pub struct Tx<'a> {
     view: View<'a>,
-    events: &'a RefCell<Vec<Event>>,
+    events: &'a RefCell<Vec<ActivityEvent>>,
 }
 
 impl<'a> Deref for Tx<'a> {
@@ -115,7 +121,7 @@ impl Store {
         self.listener = Some(listener);
     }
 
-    fn pass_on(&self, events: &[Event]) {
+    fn pass_on(&self, events: &[ActivityEvent]) {
         if let Some(listener) = self.listener.as_ref().filter(|_| !events.is_empty()) {
             listener(events);
         }
@@ -124,7 +130,7 @@ impl Store {
 
 impl Tx<'_> {
     /// Tells the store's listener, as soon as the transaction is committed, and not if it is undone.
-    pub fn tell(&self, event: Event) {
+    pub fn tell(&self, event: ActivityEvent) {
         self.events.borrow_mut().push(event);
     }
 }

@@ -16,7 +16,7 @@ pub(super) const SAMPLES: &str = "
 /// Only a first attempt tells how long its job waited for a seat.
 pub(super) const ENDED: &str = "
     SELECT ended, result, duration, CASE number WHEN 1 THEN max(started - submitted, 0) END FROM attempt
-     WHERE ended >= ? ORDER BY ended DESC LIMIT ?";
+     WHERE ended >= ? AND result <> 'dropped' ORDER BY ended DESC LIMIT ?";
 
 /// All queues together at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -130,6 +130,7 @@ impl Tx<'_> {
     /// Queues a failed job again, as if it were new: fresh stamps, attempts 0, plain limits; its id stays.
     /// `None`: it is not failed (any more).
     pub fn requeue(&self, job: &Job, new: &NewJob) -> Result<Option<Job>> {
+        self.keep_failure(job.id)?; // before its row says something else
         let mut requeued = None;
         self.counting(job.id, || {
             requeued = self.one_job(REQUEUE, wish!(new, ":id": job.id))?;

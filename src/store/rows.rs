@@ -19,7 +19,7 @@ use crate::model::{
     clock::{Stamp, millis},
     job::Job,
     limits::Limits,
-    status::{Outcome, Status},
+    status::{DropReason, Outcome, Status},
 };
 
 /// How often, and how far apart, a log that is being put right is looked at.
@@ -300,6 +300,7 @@ fn record(row: &Row<'_>, outcome: Outcome) -> rusqlite::Result<Record> {
         message: text(row, "message")?,
         detail: text(row, "detail")?,
         restarted: row.get("restarted").unwrap_or_default(),
+        drop_reason: row.get("drop_reason")?,
     })
 }
 
@@ -375,6 +376,18 @@ impl ToSql for Outcome {
 }
 
 impl FromSql for Outcome {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_name(value.as_str()?).ok_or(FromSqlError::InvalidType)
+    }
+}
+
+impl ToSql for DropReason {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.name().into())
+    }
+}
+
+impl FromSql for DropReason {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         Self::from_name(value.as_str()?).ok_or(FromSqlError::InvalidType)
     }

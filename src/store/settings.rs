@@ -1,5 +1,7 @@
 //! What is kept beside the jobs: the state of queues and schedules, the last tick, who the database belongs to.
 
+use std::time::Duration;
+
 use rusqlite::{
     Row, ToSql, params,
     types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef},
@@ -27,7 +29,12 @@ const SCHEDULE: &str = "SELECT last, next FROM schedule WHERE name = ?";
 const SET_MODE: &str = "
     INSERT INTO queue (name, mode) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET mode = ?2";
 
-const MARK_TICK: &str = "UPDATE meta SET tick_at = ?, tick_boottime = ?, tick_boot_id = ?";
+/// Whatever was stored there, the gap is a number.
+const MARK_TICK: &str = "
+    UPDATE meta SET tick_gap = max(0, ?1 - max(0, coalesce(tick_at, ?1))), tick_at = ?1, tick_boottime = ?2,
+                    tick_boot_id = ?3";
+
+const TICK_GAP: &str = "SELECT tick_gap FROM meta WHERE one = 1";
 
 const CACHE_FIGURES: &str = "SELECT cache_files, cache_size FROM meta WHERE one = 1 AND cache_files IS NOT NULL";
 
@@ -106,6 +113,12 @@ impl View<'_> {
         self.one(LAST_TICK, [], |row| Ok(row.get(0).ok().zip(row.get::<_, Millis>(1).ok()).zip(row.get(2).ok()))).map(
             |mark| mark.flatten().map(|((at, since_boot), boot_id)| TickMark { at, since_boot: since_boot.0, boot_id }),
         )
+    }
+
+    /// The time between the last two full rounds of ticks; nothing if it is not known.
+    pub fn tick_gap(&self) -> Result<Duration> {
+        let gap = self.one(TICK_GAP, [], |row| Ok(row.get::<_, Millis>(0).ok()))?.flatten();
+        Ok(gap.map_or(Duration::ZERO, |gap| gap.0))
     }
 
     /// `None`: not known, not compared.

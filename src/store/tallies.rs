@@ -5,7 +5,8 @@ use rusqlite::Row;
 use super::{Result, View, checked::Name, rows::Count};
 use crate::model::status::Outcome;
 
-const TALLIES: &str = "SELECT exporter, measure = 'wait', result, bound, count, total FROM tally";
+const TALLIES: &str = "
+    SELECT exporter, measure = 'wait', result, bound, count, total FROM tally WHERE measure IN ('wait', 'run')";
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

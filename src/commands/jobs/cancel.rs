@@ -6,10 +6,13 @@ use crate::{
     commands::{ending::fail_dependents, world::World},
     exit::Failure,
     model::{
+        attempt::AttemptId,
+        clock::Stamp,
         job::Job,
-        status::{Outcome, Status},
+        status::{DropReason, Outcome, Status},
     },
-    store::Tx,
+    process,
+    store::{Drop, Tx},
 };
 
 const DEED: Deed = Deed { verb: "cancel", on: &[Status::Queued, Status::Started], act: &one };
@@ -51,7 +54,13 @@ fn one(tx: &Tx, id: i64) -> anyhow::Result<Done> {
 
 fn forget(tx: &Tx, job: &Job) -> anyhow::Result<String> {
     fail_dependents(tx, &job.filename, Outcome::Cancelled, "the file that it is made from was cancelled")?;
-    tx.delete(job.id, Status::Queued)?; // last: a row that goes wakes what waits for it
+    let why = Drop {
+        reason: DropReason::Cancelled,
+        message: "it was cancelled by an administrator",
+        detail: "cancelled by an administrator",
+    };
+    // Last: a row that goes wakes what waits for it.
+    tx.drop_queued(job, &AttemptId::from(process::new_id()?), &why, Stamp::now())?;
     tracing::info!(job = job.id, filename = job.filename, "cancelled");
     Ok(format!("cancelled job {} ({})", job.id, job.filename))
 }

@@ -10,7 +10,10 @@ use nix::{
 use super::{gather::Report, running::Running};
 use crate::{
     commands::{queues::Queue, words, world::World},
-    model::{breaker::Breaker, status::Outcome},
+    model::{
+        breaker::Breaker,
+        status::{DropReason, Outcome},
+    },
     site::Sight,
     store::Mode,
 };
@@ -69,7 +72,9 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(world.config.broken().iter().map(exporter));
     found.extend(report.breakers.iter().map(breaker));
     found.extend(report.running.iter().filter_map(run));
-    found.extend(waiting(world, report));
+    found.extend(waiting(report));
+    found.extend(dropped(report));
+    found.extend(notices(report));
     found.extend(failures(report));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     found
@@ -243,19 +248,44 @@ fn run(running: &Running) -> Option<Finding> {
 }
 
 /// A job that waits for half of the time after which it is dropped.
-fn waiting(world: &World, report: &Report) -> Option<Finding> {
-    let (job, since) = report.oldest.as_ref()?;
-    let exporter = world.config.exporters.get(&job.exporter)?;
-    let waits = report.now.since(*since);
-    if waits < exporter.queued_ttl / 2 {
-        return None;
-    }
-    let (age, most) = (words::duration(waits), words::duration(exporter.queued_ttl));
+fn waiting(report: &Report) -> Option<Finding> {
+    let (job, waited, ttl) = report.impatient.as_ref()?;
+    let (age, most) = (words::duration(*waited), words::duration(*ttl));
     let text = format!(
         "job {} ({}) has waited for {age} and is dropped after {most}; see what holds the rest back",
         job.id, job.filename
     );
     Some(warning("waiting_long", text))
+}
+
+/// What an admin asked for, by a command or by `abandon_after`, is no finding.
+fn dropped(report: &Report) -> Option<Finding> {
+    let reasons: Vec<_> = report.dropped.iter().filter(|(reason, _)| reason.is_news()).collect();
+    let count: u64 = reasons.iter().map(|(_, count)| count).sum();
+    let why: Vec<_> = reasons.iter().map(|(reason, count)| format!("{count} {}", why_dropped(*reason))).collect();
+    let text = format!(
+        "{} dropped in the last hour ({}); `pressroom jobs history --result dropped` lists them",
+        if count == 1 { "1 job was".to_owned() } else { format!("{count} jobs were") },
+        why.join(", ")
+    );
+    (count > 0).then(|| warning("dropped", text))
+}
+
+const fn why_dropped(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::TooOld => "waited longer than queued_ttl",
+        DropReason::Abandoned => "abandoned",
+        DropReason::NoExporter => "whose exporter is not configured",
+        DropReason::Cancelled => "cancelled",
+    }
+}
+
+fn notices(report: &Report) -> Option<Finding> {
+    let waiting = words::count(report.notices?, "notice");
+    let text = format!(
+        "notify.command fails: {waiting} to be handed over; it is tried again for a day, and cron's mail has said why"
+    );
+    Some(warning("notify_failing", text))
 }
 
 fn failures(report: &Report) -> Vec<Finding> {
@@ -284,5 +314,5 @@ fn failures(report: &Report) -> Vec<Finding> {
 }
 
 fn total(report: &Report) -> u64 {
-    report.last_hour.iter().map(|(_, count)| count).sum()
+    report.last_hour.iter().filter(|(outcome, _)| *outcome != Outcome::Dropped).map(|(_, count)| count).sum()
 }

@@ -11,17 +11,18 @@ use crate::{
     commands::{
         queues::{self, Queue},
         request::breaker_of,
-        tick::{prune, seats::Seats},
+        tick::{expire, prune, seats::Seats, standstill::Still},
         world::World,
     },
     model::{
         breaker::Breaker,
         clock::{Stamp, TickMark},
         job::Job,
-        status::{Outcome, Status},
+        standstill::time_without,
+        status::{DropReason, Outcome, Status},
     },
     site,
-    store::{Store, Tally, View},
+    store::{Event, Store, Tally, View},
 };
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -38,6 +39,16 @@ pub struct Report {
     pub held_back: Vec<String>,
     /// The queued job that could have been started for the longest time, and since when.
     pub oldest: Option<(Job, Stamp)>,
+    /// A job that has waited for half of the time after which it is dropped: which job, for how long, of how long.
+    pub impatient: Option<(Job, Duration, Duration)>,
+    /// How many jobs were dropped in the last hour, by reason.
+    pub dropped: Vec<(DropReason, u64)>,
+    /// The same since the beginning, by exporter.
+    pub drops: Vec<(String, DropReason, u64)>,
+    /// How many notices wait while `notify.command` fails.
+    pub notices: Option<u64>,
+    /// How many notices were given up, since the beginning.
+    pub lost_notices: u64,
     pub last_tick: Option<TickMark>,
     pub clock: Clock,
     pub cache: CacheSize,
@@ -99,6 +110,11 @@ impl Report {
             max_running: world.config.host.max_running,
             held_back: Seats::of(world, view, now, &[])?.reasons,
             oldest: oldest(view)?,
+            impatient: impatient(world, view, now)?,
+            dropped: view.dropped_since(now.minus(HOUR))?,
+            drops: view.drops()?,
+            notices: notices(view)?,
+            lost_notices: view.lost_notices()?,
             clock: clock::of(last_tick.as_ref(), now),
             last_tick,
             cache,
@@ -132,11 +148,42 @@ impl Report {
 
 fn oldest(view: &View) -> anyhow::Result<Option<(Job, Stamp)>> {
     let mut oldest: Option<(Job, Stamp)> = None;
-    for exporter in view.exporters()? {
-        let candidate = view.oldest_queued_job(&exporter)?;
+    for place in view.places()? {
+        let candidate = view.oldest_queued_job(&place)?;
         oldest = [oldest, candidate].into_iter().flatten().min_by_key(|(job, since)| (*since, job.id));
     }
     Ok(oldest)
+}
+
+/// The one that has the least of its time left.
+fn impatient(world: &World, view: &View, now: Stamp) -> anyhow::Result<Option<(Job, Duration, Duration)>> {
+    let still = Still::noted(view, now)?;
+    let mut found: Vec<(Job, Duration, Duration)> = Vec::new();
+    for place in view.places()? {
+        let ttl = world.config.exporters.get(&place.exporter).and_then(|exporter| exporter.queued_ttl);
+        if let Some((ttl, (job, since))) = ttl.zip(view.oldest_queued_job(&place)?) {
+            let waited = time_without(since, now, &still.spans(&world.config, &place));
+            found.extend((waited >= ttl / 2).then_some((job, waited, ttl)));
+        }
+    }
+    let scheduled = if found.is_empty() { Vec::new() } else { expire::scheduled(world) };
+    let patient = |job: &Job| scheduled.contains(&job.filename);
+    let may_go = |(job, ..): &(Job, Duration, Duration)| {
+        let exporter = world.config.exporters.get(&job.exporter);
+        !patient(job) || exporter.is_some_and(|exporter| exporter.scheduled_ttl.is_some())
+    };
+    Ok(found.into_iter().filter(may_go).min_by_key(|(_, waited, ttl)| ttl.saturating_sub(*waited)))
+}
+
+/// So many notices are counted.
+const MOST_NOTICES: u32 = 10_000;
+
+fn notices(view: &View) -> anyhow::Result<Option<u64>> {
+    if !view.is_notifying_failing()? {
+        return Ok(None);
+    }
+    let failed = view.notices_waiting(Event::Failed, MOST_NOTICES)?;
+    Ok(Some(failed + view.notices_waiting(Event::Ok, MOST_NOTICES)?))
 }
 
 /// What cannot be read is tick's to report.

@@ -33,6 +33,7 @@ pub fn object(report: &Report) -> Value {
             "database": report.disk.database, "wal": report.disk.wal,
         },
         "last_hour": counts(report.last_hour.iter().map(|(outcome, count)| (outcome.name(), *count))),
+        "dropped": counts(report.dropped.iter().map(|(reason, count)| (reason.name(), *count))),
         "failures": counts(report.failures().map(|(outcome, count)| (outcome.name(), count))),
         "breakers": report.breakers.iter().map(breaker).collect::<Value>(),
         "database_writer": report.writer,

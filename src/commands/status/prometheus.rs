@@ -21,6 +21,7 @@ pub fn print(world: &World, report: &Report, paper: &mut Paper) {
     rooms(report, paper);
     breakers(world, report, paper);
     attempts(report, paper);
+    drops(report, paper);
     histogram(report, Measure::Wait, "pressroom_wait_seconds", "From a job's submission to its first start.", paper);
     histogram(report, Measure::Run, "pressroom_run_seconds", "How long attempts ran.", paper);
 }
@@ -151,6 +152,16 @@ fn attempts(report: &Report, paper: &mut Paper) {
     for ((exporter, result), count) in counts {
         sample(paper, "pressroom_attempts_total", &[("exporter", exporter), ("result", result)], count);
     }
+}
+
+fn drops(report: &Report, paper: &mut Paper) {
+    head(paper, "pressroom_dropped_total", "counter", "Jobs that were given up while queued, by exporter and reason.");
+    for (exporter, reason, count) in &report.drops {
+        let labels = [("exporter", exporter.as_str()), ("reason", reason.name())];
+        sample(paper, "pressroom_dropped_total", &labels, number(*count));
+    }
+    head(paper, "pressroom_notices_lost_total", "counter", "Notices that notify.command did not take within a day.");
+    paper.line(format!("pressroom_notices_lost_total {}", report.lost_notices));
 }
 
 fn histogram(report: &Report, measure: Measure, name: &str, help: &str, paper: &mut Paper) {

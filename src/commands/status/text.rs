@@ -3,7 +3,7 @@
 use super::{gather::Report, running::Running};
 use crate::{
     commands::{jobs::table::Table, paper::Paper, words},
-    model::status::Status,
+    model::status::{Outcome, Status},
     site::Sight,
 };
 
@@ -92,9 +92,12 @@ fn tick(report: &Report) -> String {
 
 fn last_hour(report: &Report) -> String {
     let failures: Vec<_> = report.failures().map(|(outcome, count)| format!("{} {count}", outcome.name())).collect();
-    let ended: u64 = report.last_hour.iter().map(|(_, count)| count).sum();
+    let ended = report.last_hour.iter().filter(|(outcome, _)| *outcome != Outcome::Dropped);
+    let ended: u64 = ended.map(|(_, count)| count).sum();
+    let dropped: u64 = report.dropped.iter().map(|(_, count)| count).sum();
+    let dropped = if dropped > 0 { format!("; {} dropped", words::count(dropped, "job")) } else { String::new() };
     let failures = if failures.is_empty() { "no failures".to_owned() } else { failures.join(", ") };
-    format!("{failures}, of {} that ended", words::count(ended, "attempt"))
+    format!("{failures}, of {} that ended{dropped}", words::count(ended, "attempt"))
 }
 
 fn cache(report: &Report) -> String {

@@ -1,7 +1,7 @@
 //! What administrators did goes from the database, where the web user can write it, into the activity log.
 
 use super::Round;
-use crate::model::event::Event;
+use crate::model::event::ActivityEvent;
 
 /// So many in a round.
 const MOST: u32 = 1000;
@@ -11,7 +11,7 @@ pub fn log(round: &mut Round) -> anyhow::Result<()> {
     let new = round.store.view().unlogged_actions(MOST)?;
     let Some(last) = new.last().map(|action| action.id) else { return Ok(()) };
     for action in new {
-        round.world.tell(Event::new("action", action.at).with("by", action.who).with("what", action.what));
+        round.world.tell(ActivityEvent::new("action", action.at).with("by", action.who).with("what", action.what));
     }
     round.store.immediate(|tx| Ok(tx.actions_logged(last)?))
 }

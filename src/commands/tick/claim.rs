@@ -7,7 +7,7 @@ use std::{fmt, fs::File, io, time::Duration};
 
 use anyhow::bail;
 
-use super::{Round, Trouble, launch, seats::Seats, slices};
+use super::{Round, Trouble, launch, seats::Seats, slices, standstill};
 use crate::{
     commands::{
         ending::{Ended, fail_dependents},
@@ -19,7 +19,7 @@ use crate::{
     model::{
         attempt::{AttemptId, Claim, Record},
         clock::Stamp,
-        event::Event,
+        event::ActivityEvent,
         job::Job,
         limits::Limits,
         point,
@@ -150,7 +150,7 @@ enum Taken {
 fn take(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Taken> {
     match fit(world, job) {
         Ok(ask) if !fit::may_be_in(&ask, &job.queue) => {
-            tx.move_to(job, fit::home(&ask))?;
+            standstill::move_to(world, tx, job, fit::home(&ask), now)?;
             Ok(Taken::Moved)
         }
         Ok(ask) => Ok(start(world, tx, job, &ask, now)?.map_or(Taken::Not, |seat| Taken::Claimed(Box::new(seat)))),
@@ -194,10 +194,10 @@ fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Re
 /// A request cannot write the activity log, so a job is told as queued when it is first claimed.
 fn tell(tx: &Tx, job: &Job, claim: &Claim) {
     if claim.number == 1 {
-        let queued = Event::new("queued", claim.started).job(job).with("submitted", job.submitted.rfc3339());
+        let queued = ActivityEvent::new("queued", claim.started).job(job).with("submitted", job.submitted.rfc3339());
         tx.tell(queued.with("priority", job.priority).with("client", job.client.as_deref()));
     }
-    tx.tell(Event::new("started", claim.started).claim(claim));
+    tx.tell(ActivityEvent::new("started", claim.started).claim(claim));
 }
 
 /// Whether what was claimed is what was checked.

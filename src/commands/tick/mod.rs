@@ -9,7 +9,7 @@ pub mod clock;
 mod dry;
 mod emergency;
 mod endings;
-mod expire;
+pub mod expire;
 mod history;
 mod launch;
 mod linger;
@@ -26,6 +26,7 @@ mod schedule;
 pub mod seats;
 mod signals;
 mod slices;
+pub mod standstill;
 mod sweep;
 
 pub use launch::CLAIM;

@@ -1,20 +1,35 @@
-//! What `notify.command` is told: one JSON object for a job, one summary for a burst.
+//! What `notify.command` is told: one JSON object for a job, one summary for several. A notice stays until the command has
+//! taken it; one that it does not take within a day is given up.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Round, messenger, report::Failed};
+use super::{Round, messenger};
 use crate::{
-    config::Notify,
-    model::attempt::{Attempt, Record},
+    logging,
+    model::{
+        attempt::{Attempt, Record},
+        client::ClientNames,
+        clock::Stamp,
+    },
+    store::{Event, Notice},
 };
 
-/// Tells about a round's failures, of which the first are given and the rest are only counted.
-pub fn failures(round: &mut Round, failed: &[Failed], rest: u64) {
-    let wanted = |notify: &&Notify| notify.on_failed && !failed.is_empty();
-    if let Some(notify) = round.world.config.notify.as_ref().filter(wanted) {
-        let jobs = failed.iter().map(failure).collect();
-        tell(round, notify, &folded("failed", jobs, rest));
-    }
+/// So many jobs are in one message. The others follow in later rounds.
+const MOST: u32 = 20;
+/// What the command has not taken after so long is given up.
+const PATIENCE: Duration = Duration::from_hours(24);
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_hours(1);
+/// So many notices are kept; beyond them the oldest are given up.
+const MOST_KEPT: u32 = 10_000;
+/// So many are given up at a time.
+const BATCH: u32 = 500;
+
+/// Whether somebody wants to hear of failures.
+pub fn wants_failures(round: &Round) -> bool {
+    round.world.config.notify.as_ref().is_some_and(|notify| notify.on_failed)
 }
 
 /// Whether somebody wants to hear of successes.
@@ -22,17 +37,91 @@ pub fn wants_successes(round: &Round) -> bool {
     round.world.config.notify.as_ref().is_some_and(|notify| notify.on_ok)
 }
 
-/// Tells about successes, of which the first are given and the rest are only counted.
-pub fn successes(round: &mut Round, made: &[Attempt], rest: u64) {
-    if let Some(notify) = round.world.config.notify.as_ref().filter(|notify| notify.on_ok && !made.is_empty()) {
-        let jobs = made.iter().map(success).collect();
-        tell(round, notify, &folded("ok", jobs, rest));
+/// Tells what is noted: one message about failures and one about successes at most, so that no round takes long.
+pub fn hand_over(round: &mut Round) -> anyhow::Result<()> {
+    if !round.store.view().has_notices()? {
+        return Ok(());
     }
+    let wanted = [(Event::Failed, wants_failures(round)), (Event::Ok, wants_successes(round))];
+    let mut is_well = true;
+    for (event, wanted) in wanted {
+        if !wanted {
+            round.store.immediate(|tx| Ok(tx.forget_notices(event)?))?;
+        } else if is_well {
+            is_well = tell(round, event)?; // a command that fails is not tried twice in one round
+        }
+    }
+    if round.light || round.calm { Ok(()) } else { give_up(round) }
 }
 
-fn tell(round: &mut Round, notify: &Notify, message: &Value) {
-    if let Err(error) = messenger::send(&notify.command, &format!("{message}\n")) {
-        round.problem(format!("notify.command: {error}"));
+/// `false`: the command has failed.
+fn tell(round: &mut Round, event: Event) -> anyhow::Result<bool> {
+    let Some(notify) = round.world.config.notify.as_ref() else { return Ok(true) };
+    let found = round.store.view().notices_due(event, round.now, MOST)?;
+    round.in_slices(&found.unreadable, Duration::MAX, |tx, id| Ok(tx.remove_notice(*id)?))?;
+    let notices = found.readable;
+    if notices.is_empty() {
+        return Ok(true);
+    }
+    let message = message(round, event, &notices)?;
+    let sent = messenger::send(&notify.command, &format!("{message}\n"));
+    let now = Stamp::now();
+    round.store.immediate(|tx| {
+        notices.iter().try_for_each(|notice| match &sent {
+            Ok(()) => Ok(tx.remove_notice(notice.id)?),
+            Err(_) => Ok(tx.put_off_notice(notice.id, now.plus(pause(notice.tries)))?),
+        })
+    })?;
+    if let Err(error) = &sent {
+        let tries = notices.iter().map(|notice| notice.tries).min().unwrap_or(0);
+        let again = crate::commands::words::duration(pause(tries));
+        round.problem(format!("notify.command: {error}; it is tried again in {again}"));
+    }
+    Ok(sent.is_ok())
+}
+
+/// The pause after one more failure.
+fn pause(tries: u32) -> Duration {
+    Duration::from_mins(1 << tries.min(6)).min(LONGEST_PAUSE)
+}
+
+fn give_up(round: &mut Round) -> anyhow::Result<()> {
+    let (before, latest) = (round.now.minus(PATIENCE), Stamp::now().plus(LONGEST_PAUSE));
+    let lost = round.store.immediate(|tx| Ok(tx.give_up_notices(before, latest, MOST_KEPT, BATCH)?))?;
+    if lost > 0 {
+        let what = crate::commands::words::count(lost as u64, "job");
+        logging::diagnostic_line(format!("notify.command has not taken what it was told about {what}: given up"));
+    }
+    Ok(())
+}
+
+/// All of them, and how many there are with those that follow later.
+fn message(round: &Round, event: Event, notices: &[Notice]) -> anyhow::Result<Value> {
+    let view = round.store.view();
+    let are_plain = round.world.config.client_names == ClientNames::Plain;
+    let mut jobs = Vec::with_capacity(notices.len());
+    for notice in notices {
+        let last = last_attempt(round, notice)?;
+        let mut job = match event {
+            Event::Failed => failure(notice, last.as_ref()),
+            Event::Ok => success(notice, last.as_ref()),
+        };
+        if are_plain {
+            job["client"] = json!(notice.client);
+        }
+        jobs.push(job);
+    }
+    let waiting = view.notices_waiting(event, MOST_KEPT)?;
+    Ok(folded(event.name(), jobs, waiting.saturating_sub(notices.len() as u64)))
+}
+
+/// The one that tells more, or its source's if it has failed with that.
+pub fn last_attempt(round: &Round, notice: &Notice) -> anyhow::Result<Option<Attempt>> {
+    let view = round.store.view();
+    match (&notice.attempt, &notice.source) {
+        (Some(id), _) => Ok(view.attempt(id)?),
+        (None, Some(source)) => Ok(view.attempts_of(source, 1)?.pop()),
+        (None, None) => Ok(None),
     }
 }
 
@@ -47,17 +136,19 @@ fn folded(event: &str, mut jobs: Vec<Value>, rest: u64) -> Value {
     json!({ "event": event, "count": jobs.len() as u64 + rest, "jobs": jobs })
 }
 
-fn failure((job, last): &Failed) -> Value {
-    let record = last.as_ref().and_then(|attempt| attempt.record.as_ref());
+fn failure(notice: &Notice, last: Option<&Attempt>) -> Value {
+    let record = last.and_then(|attempt| attempt.record.as_ref());
     json!({
         "event": "failed",
-        "job": job.id,
-        "filename": job.filename,
-        "exporter": job.exporter,
-        "status": job.status.name(),
-        "result": job.result,
-        "attempt": job.attempt,
-        "attempts": job.attempts,
+        "job": notice.job,
+        "filename": notice.filename,
+        "exporter": notice.exporter,
+        "params": params(&notice.params),
+        "queue": notice.queue,
+        "status": notice.status.map(crate::model::status::Status::name),
+        "result": notice.result.name(),
+        "attempt": notice.attempt,
+        "attempts": notice.attempts,
         "exit_code": record.and_then(|record| record.exit_code),
         "signal": record.and_then(|record| record.signal),
         "detail": record.and_then(|record| record.detail.clone()),
@@ -65,19 +156,25 @@ fn failure((job, last): &Failed) -> Value {
     })
 }
 
-fn success(attempt: &Attempt) -> Value {
-    let record = attempt.record.as_ref();
+fn success(notice: &Notice, attempt: Option<&Attempt>) -> Value {
+    let record = attempt.and_then(|attempt| attempt.record.as_ref());
     json!({
         "event": "ok",
-        "job": attempt.job,
-        "filename": attempt.filename,
-        "exporter": attempt.exporter,
+        "job": notice.job,
+        "filename": notice.filename,
+        "exporter": notice.exporter,
+        "params": params(&notice.params),
+        "queue": notice.queue,
         "result": "ok",
-        "attempt": attempt.id,
-        "attempts": attempt.number,
+        "attempt": notice.attempt,
+        "attempts": notice.attempts,
         "duration": record.map(|record| record.duration.as_secs_f64()),
         "size": record.and_then(|record: &Record| record.output_size),
     })
+}
+
+fn params(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -85,11 +182,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_job_is_told_as_itself_and_a_burst_without_its_logs() {
+    fn one_job_is_told_as_itself_and_several_without_their_logs() {
         let job = || json!({ "event": "failed", "job": 1, "log_tail": "why" });
         assert_eq!(folded("failed", vec![job()], 0), job());
         let short = json!({ "event": "failed", "job": 1 });
         let burst = json!({ "event": "failed", "count": 5, "jobs": [short, short] });
         assert_eq!(folded("failed", vec![job(), job()], 3), burst);
+    }
+
+    #[test]
+    fn the_pauses_grow_from_a_minute_to_an_hour() {
+        let minutes = |tries| pause(tries).as_secs() / 60;
+        assert_eq!([0, 1, 2, 5, 6, 1_000_000].map(minutes), [1, 2, 4, 32, 60, 60]);
     }
 }

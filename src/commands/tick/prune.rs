@@ -6,7 +6,7 @@ use super::Round;
 use crate::{
     cache::{Chosen, Entry, choose},
     commands::world::World,
-    model::{clock::Stamp, event::Event, point},
+    model::{clock::Stamp, event::ActivityEvent, point},
     site,
     store::View,
 };
@@ -56,7 +56,7 @@ fn remove(round: &mut Round, chosen: &Chosen, problems: &mut Vec<String>) -> any
     })?;
     for Entry { filename, .. } in &removed {
         tracing::info!(filename, "pruned");
-        round.world.tell(Event::new("pruned", Stamp::now()).with("filename", &**filename));
+        round.world.tell(ActivityEvent::new("pruned", Stamp::now()).with("filename", &**filename));
     }
     round.in_slices(&chosen.expired, Duration::MAX, |tx, (entry, made)| {
         let filename = &entry.filename;
@@ -64,7 +64,7 @@ fn remove(round: &mut Round, chosen: &Chosen, problems: &mut Vec<String>) -> any
             match cache.expire(entry, *made) {
                 Ok(true) => {
                     tracing::info!(filename, "expired, as the cache is full");
-                    tx.tell(Event::new("expired", Stamp::now()).with("filename", &**filename));
+                    tx.tell(ActivityEvent::new("expired", Stamp::now()).with("filename", &**filename));
                 }
                 Ok(false) => {}
                 Err(error) => problems.push(format!("cannot expire {filename}: {error}")),

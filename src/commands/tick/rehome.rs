@@ -1,6 +1,6 @@
 //! Jobs in a queue that is no longer configured go where a request would put them now, or they would never be started.
 
-use super::{Round, claim};
+use super::{Round, claim, standstill};
 use crate::{
     commands::{fit, world::World},
     model::job::Job,
@@ -13,11 +13,11 @@ const BATCH: u32 = 1000;
 /// Moves those that wait for nothing; the others follow when they wait no longer.
 pub fn jobs(round: &mut Round) -> anyhow::Result<()> {
     for queue in homeless(&round.store.view(), round.world)? {
-        let world = round.world;
+        let (world, now) = (round.world, round.now);
         let moved = round.store.immediate(|tx| {
             let jobs = tx.ready_in(&queue, BATCH)?;
             for job in &jobs {
-                tx.move_to(job, home(world, job))?;
+                standstill::move_to(world, tx, job, home(world, job), now)?;
             }
             Ok(jobs.len())
         })?;

@@ -1,11 +1,12 @@
-//! Each newly failed job is reported once: on stderr, which cron mails, and to `notify.command`.
+//! Each newly failed job is reported once on stderr, which cron mails, and noted for `notify.command`.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use super::{Round, notify, slices::end};
 use crate::{
     logging,
     model::{attempt::Attempt, clock::since_boot, job::Job, point, retry::PERMANENT, status::Outcome},
+    store::Notice,
 };
 
 /// More failures than this in one round are only counted.
@@ -17,6 +18,7 @@ const BATCH: u32 = 500;
 pub fn failures(round: &mut Round) -> anyhow::Result<()> {
     let end = end();
     let (mut told, mut rest, mut is_more) = (Vec::new(), 0, true);
+    let is_noted = notify::wants_failures(round);
     while is_more && told.len() < MOST {
         let jobs = round.store.view().unreported(BATCH)?;
         if jobs.is_empty() {
@@ -25,31 +27,70 @@ pub fn failures(round: &mut Round) -> anyhow::Result<()> {
         }
         is_more = jobs.len() == BATCH as usize && since_boot() < end;
         let mut failed = worth_telling(round, &jobs)?;
-        let beyond = failed.split_off(failed.len().min(MOST - told.len()));
+        let beyond: Vec<_> =
+            failed.split_off(failed.len().min(MOST - told.len())).iter().map(|(job, _)| job.id).collect();
         for (job, last) in &failed {
-            logging::diagnostic_line(sentence(job, last.as_ref()));
+            logging::diagnostic_line(sentence(&job.into(), last.as_ref()));
         }
         point::at("report-told");
         told.extend(failed);
         rest += beyond.len() as u64;
         // These and no others: a run may have recorded a failure meanwhile.
-        round.in_slices(&jobs, Duration::MAX, |tx, job| Ok(tx.set_reported(&[job.id])?))?;
+        let worth: HashSet<_> = told.iter().map(|(job, _)| job.id).chain(beyond).collect();
+        round.in_slices(&jobs, Duration::MAX, |tx, job| {
+            if is_noted && worth.contains(&job.id) {
+                tx.note_failure(job.id)?;
+            }
+            Ok(tx.set_reported(&[job.id])?)
+        })?;
     }
     if is_more {
-        rest += pass_over(round, end)?;
+        rest += pass_over(round, end, is_noted)?;
     }
+    rest += vanished(round, MOST - told.len(), is_noted)?;
     if rest > 0 {
         logging::diagnostic_line(format!("{rest} more jobs have failed"));
     }
-    notify::failures(round, &told, rest);
     Ok(())
 }
 
+/// Failures whose rows were queued again or deleted before they were reported: at most so many are told; the result is
+/// how many more there were.
+fn vanished(round: &mut Round, most: usize, is_noted: bool) -> anyhow::Result<u64> {
+    let (end, mut left, mut rest) = (end(), most, 0);
+    while round.store.view().has_notices()? && since_boot() < end {
+        let found = round.store.view().unmailed(BATCH)?;
+        let mut done: Vec<_> = found.unreadable.iter().map(|id| (*id, false)).collect();
+        for notice in &found.readable {
+            let last = notify::last_attempt(round, notice)?;
+            let is_worth = is_worth_telling(notice.result, last.as_ref());
+            if is_worth && left > 0 {
+                left -= 1;
+                logging::diagnostic_line(sentence(&notice.into(), last.as_ref()));
+            } else {
+                rest += u64::from(is_worth);
+            }
+            done.push((notice.id, is_worth && is_noted));
+        }
+        let is_more = done.len() == BATCH as usize;
+        round.in_slices(&done, Duration::MAX, |tx, (id, stays)| {
+            Ok(if *stays { tx.set_mailed(*id)? } else { tx.remove_notice(*id)? })
+        })?;
+        if !is_more {
+            break;
+        }
+    }
+    Ok(rest)
+}
+
 /// Takes the rest for told, in a flood too, and says how many of them were worth telling.
-fn pass_over(round: &mut Round, end: Duration) -> anyhow::Result<u64> {
+fn pass_over(round: &mut Round, end: Duration, is_noted: bool) -> anyhow::Result<u64> {
     let mut rest = 0;
     let most = if round.light { Duration::ZERO } else { end };
     round.repeat(most, |tx| {
+        if is_noted {
+            tx.note_failures(PERMANENT, BATCH)?;
+        }
         let (count, worth) = tx.pass_over_unreported(PERMANENT, BATCH)?;
         rest += worth;
         Ok(count == BATCH as usize)
@@ -63,25 +104,27 @@ pub type Failed = (Job, Option<Attempt>);
 /// Bad input is the visitor's matter, and what was cancelled the admin's own: both are recorded and not mailed.
 fn worth_telling(round: &Round, jobs: &[Job]) -> anyhow::Result<Vec<Failed>> {
     let mut failed = Vec::new();
-    let cancelled = Some(Outcome::Cancelled.name());
-    for job in jobs.iter().filter(|job| job.result.as_deref() != cancelled) {
+    for job in jobs {
         let last = last_attempt(round, job)?;
-        let record = last.as_ref().and_then(|attempt| attempt.record.as_ref());
-        if record.is_none_or(|record| record.exit_code != Some(PERMANENT)) {
+        let result = job.result.as_deref().and_then(Outcome::from_name);
+        if result.is_none_or(|result| is_worth_telling(result, last.as_ref())) {
             failed.push((job.clone(), last));
         }
     }
     Ok(failed)
 }
 
-/// Tells `notify.command` what was made since the last round, if it wants to hear of it.
+fn is_worth_telling(result: Outcome, last: Option<&Attempt>) -> bool {
+    let record = last.and_then(|attempt| attempt.record.as_ref());
+    result != Outcome::Cancelled && record.is_none_or(|record| record.exit_code != Some(PERMANENT))
+}
+
+/// Notes what was made since the last round, if somebody wants to hear of it, and hands over what is noted.
 pub fn successes(round: &mut Round) -> anyhow::Result<()> {
-    if !notify::wants_successes(round) || !round.store.view().has_news()? {
-        return Ok(());
+    if notify::wants_successes(round) && round.store.view().has_news()? {
+        round.repeat(end(), |tx| Ok(tx.note_news(BATCH)?))?;
     }
-    let (made, all) = round.store.immediate(|tx| Ok(tx.take_news(u32::try_from(MOST)?)?))?;
-    notify::successes(round, &made, all.saturating_sub(made.len() as u64));
-    Ok(())
+    notify::hand_over(round)
 }
 
 /// Its own, or its source's if it has failed with that.
@@ -101,11 +144,33 @@ fn failed_source(job: &Job) -> Option<&str> {
     job.source.as_deref().filter(|_| job.started.is_none())
 }
 
+/// What the line about a failed job is made of.
+struct Subject<'a> {
+    id: i64,
+    filename: &'a str,
+    result: &'a str,
+    /// With which it has failed.
+    source: Option<&'a str>,
+}
+
+impl<'a> From<&'a Job> for Subject<'a> {
+    fn from(job: &'a Job) -> Self {
+        let result = job.result.as_deref().unwrap_or(job.status.name());
+        Self { id: job.id, filename: &job.filename, result, source: failed_source(job) }
+    }
+}
+
+impl<'a> From<&'a Notice> for Subject<'a> {
+    fn from(notice: &'a Notice) -> Self {
+        let (filename, result) = (&notice.filename, notice.result.name());
+        Self { id: notice.job, filename, result, source: notice.source.as_deref() }
+    }
+}
+
 /// One line about a failed job, for the admin.
-fn sentence(job: &Job, last: Option<&Attempt>) -> String {
-    let result = job.result.as_deref().unwrap_or(job.status.name());
-    let mut line = format!("job {} ({}) failed: {result}", job.id, job.filename);
-    if let Some(source) = failed_source(job) {
+fn sentence(job: &Subject, last: Option<&Attempt>) -> String {
+    let mut line = format!("job {} ({}) failed: {}", job.id, job.filename, job.result);
+    if let Some(source) = job.source {
         return line + &format!(", since {source} could not be made");
     }
     let Some(attempt) = last else { return line };

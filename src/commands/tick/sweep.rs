@@ -4,12 +4,22 @@ use std::fs::File;
 
 use anyhow::Context;
 
-use super::{Round, reap};
+use super::{Round, reap, slices::end as end_of_step};
 use crate::{
-    model::{attempt::AttemptId, point},
+    commands::ending::log_size,
+    config::Config,
+    model::{
+        attempt::AttemptId,
+        clock::{Stamp, since_boot},
+        point,
+    },
     process::tree::Swept,
-    site::{LockNote, Probe},
+    site::{LockNote, Probe, Sight},
+    store::Tx,
 };
+
+/// So many attempts are looked up at a time.
+const BATCH: u32 = 500;
 
 /// Sweeps every attempt on disk that no started row names.
 pub fn all(round: &mut Round) -> anyhow::Result<()> {
@@ -21,6 +31,36 @@ pub fn all(round: &mut Round) -> anyhow::Result<()> {
         {
             round.problem(format!("cannot sweep the work directory of attempt {attempt}: {error:#}"));
         }
+    }
+    unclaimed(round)
+}
+
+/// Attempts in the history that never end: no started job names them, and nothing on the disk is theirs. None of ours is
+/// so for longer than until the next sweep; the others are not kept out of the bounds of the history.
+fn unclaimed(round: &mut Round) -> anyhow::Result<()> {
+    let (end, mut after) = (end_of_step(), String::new());
+    while since_boot() < end {
+        let ids = round.store.view().unclaimed(&after, BATCH)?;
+        let Some(last) = ids.last() else { break };
+        after.clone_from(last);
+        let (site, config) = (&round.world.site, &round.world.config);
+        let is_left = |id: &String| {
+            AttemptId::parse(id).is_none_or(|id| !site.has_work(&id) && matches!(site.peek(&id), Sight::Missing))
+        };
+        let left: Vec<_> = ids.into_iter().filter(is_left).collect();
+        round.in_slices(&left, end, |tx, id| match AttemptId::parse(id) {
+            Some(attempt) => close(tx, config, &attempt, "nothing of it is left, and its job has gone"),
+            None => Ok(tx.remove_unclaimed(id)?),
+        })?;
+    }
+    Ok(())
+}
+
+/// An attempt without a started job ends as lost.
+fn close(tx: &Tx, config: &Config, attempt: &AttemptId, detail: &str) -> anyhow::Result<()> {
+    tx.set_log_size(attempt, log_size(config, attempt))?;
+    if tx.close_unclaimed(attempt, detail, Stamp::now())? {
+        tracing::info!(attempt = attempt.as_str(), detail, "lost");
     }
     Ok(())
 }
@@ -37,6 +77,11 @@ fn one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<()> {
     let record = round.store.view().attempt(attempt)?;
     if record.as_ref().is_none_or(|attempt| attempt.record.is_none()) && !end(round, attempt, held.as_ref())? {
         return Ok(());
+    }
+    let config = &round.world.config;
+    if record.as_ref().is_some_and(|attempt| attempt.record.is_none()) {
+        // Somebody has removed its row, and who ends it finds no job to end.
+        round.store.immediate(|tx| close(tx, config, attempt, "its job was removed from the database"))?;
     }
     let site = &round.world.site;
     site.remove_work(attempt)?;

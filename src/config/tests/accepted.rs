@@ -30,6 +30,7 @@ fn without_own_values(exporter: &Exporter) -> String {
     let mut rest = exporter.clone();
     (rest.command, rest.wrapper, rest.params, rest.lanes) = Default::default();
     (rest.env, rest.filename, rest.web) = Default::default();
+    rest.scheduled_ttl = None; // which is the default only where nothing is written
     if let Output::File(file) = &mut rest.output {
         (file.magic, file.ends_with) = Default::default();
     }

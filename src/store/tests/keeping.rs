@@ -1,11 +1,15 @@
 use super::{
-    super::{Oldest, Part},
+    super::{Oldest, Part, Place},
     *,
 };
 use crate::model::status::Status;
 
 fn names(jobs: &[Job]) -> Vec<&str> {
     jobs.iter().map(|job| job.filename.trim_start_matches("epub/").trim_end_matches(".epub")).collect()
+}
+
+fn epub() -> Place {
+    Place { exporter: "epub".into(), queue: "default".into() }
 }
 
 fn done(base: &mut Base, name: &str, outcome: Outcome, at: Stamp) -> Claim {
@@ -25,9 +29,9 @@ fn overdue_jobs_are_those_that_could_have_been_started_long_ago() {
     base.insert(&NewJob { run_after: NOON.plus_ms(10), ..wish("delayed") });
     base.insert(&NewJob { exporter: "pdf".into(), ..wish("other") });
     base.started("started");
-    let found = base.store.view().overdue_queued("epub", NOON.plus_ms(5), 10).unwrap();
+    let found = base.store.view().overdue_queued(&epub(), NOON.plus_ms(5), &[], 10).unwrap();
     assert_eq!(names(&found), ["old"]);
-    assert_eq!(base.store.view().overdue_queued("epub", NOON.plus_ms(11), 1).unwrap().len(), 1);
+    assert_eq!(base.store.view().overdue_queued(&epub(), NOON.plus_ms(11), &[], 1).unwrap().len(), 1);
 }
 
 #[test]
@@ -35,7 +39,7 @@ fn a_retry_is_queued_since_its_retry() {
     let mut base = Base::new();
     let claim = base.started("Emma");
     base.tx(|tx| tx.finish_retry(&claim, &ended(Outcome::Lost), &again()));
-    let overdue = |ms| base.store.view().overdue_queued("epub", again().run_after.plus_ms(ms), 9).unwrap().len();
+    let overdue = |ms| base.store.view().overdue_queued(&epub(), again().run_after.plus_ms(ms), &[], 9).unwrap().len();
     assert_eq!((overdue(0), overdue(1)), (0, 1));
 }
 
@@ -45,7 +49,7 @@ fn abandoned_jobs_are_those_that_nobody_asks_about() {
     base.queued("forgotten");
     let polled = base.queued("polled");
     base.tx(|tx| tx.touch_asked(&polled, NOON.plus_ms(100)));
-    let found = base.store.view().abandoned("epub", NOON.plus_ms(50), 10).unwrap();
+    let found = base.store.view().abandoned(&epub(), NOON.plus_ms(50), 10).unwrap();
     assert_eq!(names(&found), ["forgotten"]);
 }
 

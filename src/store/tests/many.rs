@@ -3,7 +3,7 @@
 
 use rusqlite::StatementStatus;
 
-use super::super::{choosing, counting, keeping, queueing, settings, view};
+use super::super::{choosing, counting, keeping, queueing, settings, standstill, view};
 use super::*;
 
 /// Enough that reading all rows, or the rows of one queue, could not be overlooked.
@@ -48,7 +48,7 @@ fn two_hundred_thousand_rows_cost_no_more_than_a_few() {
 
 fn no_statement_takes_many_steps(base: &Base) {
     let (old, late) = (NOON.plus_ms(-1), NOON.plus_ms(ROWS));
-    let cases: [(&str, &[&dyn rusqlite::ToSql]); 15] = [
+    let cases: [(&str, &[&dyn rusqlite::ToSql]); 16] = [
         (view::JOB, &[&"epub/100000"]),
         (view::STARTED, &[]),
         (view::PINNED, &[&"md/100001"]),
@@ -61,8 +61,9 @@ fn no_statement_takes_many_steps(base: &Base) {
         (counting::RUNNING_BY_QUEUE, &[]),
         (counting::EXPORTERS, &[]),
         (settings::QUEUE, &[&"default"]),
-        (keeping::OVERDUE, &[&"epub", &old, &500]),
-        (keeping::ABANDONED, &[&"epub", &late, &500]),
+        (keeping::OVERDUE, &[&"epub", &"default", &old, &"[]", &500]),
+        (keeping::ABANDONED, &[&"epub", &"default", &late, &500]),
+        (standstill::QUEUES_OF, &[&"epub"]),
         (keeping::OLD_FAILURES, &[&"epub", &late, &500]),
     ];
     for (sql, values) in cases {

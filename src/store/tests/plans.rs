@@ -1,8 +1,8 @@
 //! What a visitor or a tick waits for is found by an index: the cost does not grow with the rows.
 
 use super::super::{
-    About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, actions, choosing, claiming, counting, healing, history,
-    keeping, listing, pace, past, queueing, settings, trimming, view,
+    About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, actions, choosing, claiming, counting, dropping, healing,
+    history, keeping, listing, notices, pace, past, queueing, settings, standstill, trimming, view,
 };
 use super::*;
 use crate::model::status::Status;
@@ -41,7 +41,12 @@ fn every_hot_statement_uses_its_index() {
         (counting::RUNNING_BY_EXPORTER, "USING COVERING INDEX job_started"),
         (counting::EXPORTERS, "SEARCH job USING COVERING INDEX job_queued (exporter>?)"),
         (counting::FAILED_BY_QUEUE, "USING COVERING INDEX job_failed_in"),
-        (counting::OLDEST_QUEUED_JOB, "SEARCH job USING INDEX job_queued (exporter=?)"),
+        (counting::OLDEST_QUEUED_JOB, "SEARCH job USING INDEX job_queued (exporter=? AND queue=?)"),
+        (standstill::QUEUES_OF, "SEARCH job USING COVERING INDEX job_queued (exporter=? AND queue>?)"),
+        (standstill::OLDEST_OF, "SEARCH job USING COVERING INDEX job_queued (exporter=? AND queue=?)"),
+        (dropping::DROPPED_SINCE, "SEARCH attempt USING COVERING INDEX attempt_dropped (ended>?)"),
+        (notices::UNMAILED, "SEARCH notice USING INDEX notice_next (mailed=?)"),
+        (notices::NOTICES_DUE, "SEARCH notice USING INDEX notice_next (mailed=? AND event=? AND next<?)"),
         (settings::QUEUE, "SEARCH queue USING PRIMARY KEY (name=?)"),
         (history::ATTEMPT, "SEARCH attempt USING INDEX sqlite_autoindex_attempt_1 (id=?)"),
         (history::LATEST_OK, "SEARCH attempt USING INDEX attempt_ok (filename=?)"),
@@ -56,8 +61,8 @@ fn every_hot_statement_uses_its_index() {
         (actions::UNLOGGED, "USING INDEX action_unlogged"),
         (pace::SAMPLES, "SEARCH sample USING PRIMARY KEY (at>?)"),
         (pace::ENDED, "SEARCH attempt USING INDEX attempt_ended (ended>?)"),
-        (keeping::OVERDUE, "SEARCH job USING INDEX job_queued (exporter=? AND queued_since<?)"),
-        (keeping::ABANDONED, "SEARCH job USING INDEX job_queued (exporter=? AND queued_since<?)"),
+        (keeping::OVERDUE, "SEARCH job USING INDEX job_queued (exporter=? AND queue=? AND queued_since<?)"),
+        (keeping::ABANDONED, "SEARCH job USING INDEX job_queued (exporter=? AND queue=? AND queued_since<?)"),
         (keeping::OLD_FAILURES, "SEARCH job USING INDEX job_failed (exporter=? AND failed<?)"),
         (keeping::UNREPORTED, "SEARCH job USING INDEX job_unreported (reported=?)"),
         (keeping::FORGETTABLE, "USING INDEX job_forgettable"),
