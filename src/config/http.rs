@@ -23,6 +23,7 @@ impl Default for HttpRules {
             max_waiters: 4,
             refresh: None,
             failed_status: (500, 504),
+            pending_status: 503,
             sendfile: Sendfile::Off,
             templates: None,
         }
@@ -39,6 +40,7 @@ pub(super) fn read(top: &Table<'_>, dir: &Path) -> HttpRules {
         max_waiters: table.count("max_waiters", 0..=10_000, base.max_waiters),
         refresh: table.read_or("refresh", "off", r#""off" or a duration such as "1m""#, base.refresh, words::duration),
         failed_status: table.read("failed_status", FAILED, failed_status).unwrap_or(base.failed_status),
+        pending_status: table.read("pending_status", PENDING, pending_status).unwrap_or(base.pending_status),
         sendfile: table.read("sendfile", SENDFILE, sendfile).unwrap_or(base.sendfile),
         templates: table.read_or("templates", "none", r#"a directory, or "none""#, None, |value| templates(value, dir)),
     };
@@ -47,6 +49,7 @@ pub(super) fn read(top: &Table<'_>, dir: &Path) -> HttpRules {
 }
 
 const FAILED: &str = "two HTTP status codes from 400 to 599: of failed_unknown and of failed_timeout";
+const PENDING: &str = "503, or 202 where a load balancer takes a server that answers 503 out of service";
 const SENDFILE: &str = r#""off", "x-sendfile", "x-sendfile:raw", "x-sendfile:encoded" or "x-accel-redirect:/internal""#;
 const CLIENT: &str = "the name of a CGI variable, \"x-forwarded-for:1\" with the number of the hop counted from the end, \
                       or \"x-forwarded-for:10.0.0.0/8\" with the addresses of your own proxies";
@@ -88,6 +91,10 @@ fn failed_status(value: &DeValue<'_>) -> Option<(u16, u16)> {
         [unknown @ 400..600, timeout @ 400..600] => Some((unknown, timeout)),
         _ => None,
     }
+}
+
+fn pending_status(value: &DeValue<'_>) -> Option<u16> {
+    u16::try_from(words::integer(value)?).ok().filter(|status| matches!(status, 202 | 503))
 }
 
 fn sendfile(value: &DeValue<'_>) -> Option<Sendfile> {

@@ -123,6 +123,8 @@ pub struct HttpRules {
     pub refresh: Option<Duration>,
     /// HTTP status of `failed_unknown` and of `failed_timeout`.
     pub failed_status: (u16, u16),
+    /// HTTP status of `queued` and `started` for clients that want neither a page nor JSON: 503 or 202.
+    pub pending_status: u16,
     pub sendfile: Sendfile,
     pub templates: Option<PathBuf>,
 }

@@ -26,6 +26,7 @@ mod say;
 mod sendfile;
 mod since;
 mod slot;
+mod speculative;
 mod status;
 mod templates;
 mod url;
@@ -110,17 +111,13 @@ pub fn serve(front: Front, global: &Global) -> Result<(), Failure> {
     }
     let answered = std::panic::catch_unwind(AssertUnwindSafe(|| front.respond(global, &variables)));
     let response = answered.unwrap_or_else(|_| front.fault(&variables));
-    let response = if is_head(&variables) { response.without_body() } else { response };
+    let response = if variables.is_head() { response.without_body() } else { response };
     match response.send(std::io::stdout()) {
         Err(error) if !response::is_gone(&error) => {
             Err(Failure::because(Exit::Io, format!("cannot write the answer: {error}")))
         }
         _ => Ok(()),
     }
-}
-
-fn is_head(variables: &Variables) -> bool {
-    variables.text("REQUEST_METHOD") == Some("HEAD")
 }
 
 #[cfg(test)]

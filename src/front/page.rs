@@ -96,7 +96,7 @@ fn pair((name, value): &(String, String)) -> Value {
 }
 
 /// What the exporter says, why the request is refused, or that the queue stands still.
-fn message<'a>(words: &'a Words, answer: &'a Answer) -> &'a str {
+pub(super) fn message<'a>(words: &'a Words, answer: &'a Answer) -> &'a str {
     match (answer.state, &answer.message, &answer.reason) {
         (State::Queued, _, Some(_)) => words.text("phrases", "idle"),
         (_, Some(message), _) => words.sentence(message),

@@ -1,12 +1,13 @@
 //! Saying an answer in the form that the visitor wants, faults included.
 
 use super::{
-    accept, log,
+    accept::{self, Wants},
+    log,
     page::{self, Subject},
     problem::Problem,
     query,
     response::Response,
-    say,
+    say, speculative,
     templates::Templates,
     url::Address,
     variables::Variables,
@@ -40,9 +41,7 @@ impl<'a> Reply<'a> {
 
     /// An answer in the words of `request`.
     pub(super) fn answer(&self, answer: &Answer) -> Response {
-        let defaults = HttpRules::default();
-        let status = say::status(answer.state, self.rules.unwrap_or(&defaults));
-        let response = Response::passing(status).maybe("Retry-After", say::retry_after(answer));
+        let response = Response::passing(self.status(answer.state)).maybe("Retry-After", self.retry_after(answer));
         let reason = answer.reason.as_deref().filter(|_| answer.state == State::Invalid).map(for_visitors);
         let told = Answer { reason: reason.or_else(|| answer.reason.clone()), ..answer.clone() };
         self.said(response, page::state_word(answer.state), &told)
@@ -73,26 +72,59 @@ impl<'a> Reply<'a> {
 
     pub(super) fn fault(&self) -> Response {
         let response = Response::passing(500);
-        if self.wants_json() {
+        if self.wants() == Wants::Json {
             let text = "{\"reason\":\"the server has a fault\",\"state\":\"error\"}\n";
             return response.text("application/json", text.to_owned());
         }
-        self.page(response, "error", &Answer::new(State::Unavailable))
+        self.said(response, "error", &Answer::new(State::Unavailable))
     }
 
-    /// Whether a program asks, by `format=` or else by `Accept`.
-    pub(super) fn wants_json(&self) -> bool {
+    /// The status of an answer. Where there is nothing yet, who only looks is told that there may be (HEAD), or that the
+    /// visit itself has to come (a prefetch, which a browser then throws away); and what is no page is not sent to a client
+    /// who would save it as the file.
+    fn status(&self, state: State) -> u16 {
+        let (defaults, pending) = (HttpRules::default(), matches!(state, State::Queued | State::Started));
+        let rules = self.rules.unwrap_or(&defaults);
+        match state {
+            _ if !pending && state != State::Absent => say::status(state, rules),
+            _ if speculative::is_speculative(self.variables) => 503,
+            _ if self.variables.is_head() => 202,
+            _ if pending && self.wants() == Wants::Line => rules.pending_status,
+            _ => say::status(state, rules),
+        }
+    }
+
+    fn retry_after(&self, answer: &Answer) -> Option<u64> {
+        say::retry_after(answer).or_else(|| (self.status(answer.state) == 503).then_some(say::SOON))
+    }
+
+    /// What the client can use, by `format=` or else by `Accept`.
+    pub(super) fn wants(&self) -> Wants {
+        let named = || accept::wants(self.variables.text("HTTP_ACCEPT").unwrap_or_default());
         match self.form {
-            Some(form) => matches!(form, Form::Json | Form::Look),
-            None => accept::wants_json(self.variables.text("HTTP_ACCEPT").unwrap_or_default()),
+            Some(Form::Json | Form::Look) => Wants::Json,
+            Some(Form::Page(_)) => Wants::Page,
+            // Who wants the file itself would take JSON for it.
+            Some(Form::File) if named() != Wants::Page => Wants::Line,
+            _ if speculative::is_speculative(self.variables) => Wants::Line,
+            _ => named(),
         }
     }
 
     fn said(&self, response: Response, state: &'static str, answer: &Answer) -> Response {
-        if self.wants_json() {
-            return response.text("application/json", say::json(answer, self.address.as_ref()));
+        match self.wants() {
+            Wants::Json => response.text("application/json", say::json(answer, self.address.as_ref())),
+            Wants::Line => say::line(response, self.templates(), self.language(), state, answer),
+            Wants::Page => self.page(response, state, answer),
         }
-        self.page(response, state, answer)
+    }
+
+    fn templates(&self) -> Templates<'a> {
+        Templates::new(self.rules.and_then(|rules| rules.templates.as_deref()))
+    }
+
+    fn language(&self) -> &'a str {
+        self.variables.text("HTTP_ACCEPT_LANGUAGE").unwrap_or_default()
     }
 
     fn page(&self, response: Response, state: &'static str, answer: &Answer) -> Response {
@@ -100,8 +132,6 @@ impl<'a> Reply<'a> {
         let by_button = self.rules.is_some_and(|rules| rules.enqueue_on == EnqueueOn::Post);
         let (name, address) = (self.name.as_deref(), self.address.as_ref());
         let subject = Subject { state, answer, name, address, turn, by_button };
-        let templates = Templates::new(self.rules.and_then(|rules| rules.templates.as_deref()));
-        let language = self.variables.text("HTTP_ACCEPT_LANGUAGE").unwrap_or_default();
-        say::page(response, templates, language, &subject)
+        say::page(response, self.templates(), self.language(), &subject)
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Seconds after which a refusal that does not say when may be over.
-const SOON: u64 = 30;
+pub(super) const SOON: u64 = 30;
 
 /// The status of an answer. A ready file's is that of the JSON or the page about it.
 pub(super) const fn status(state: State, rules: &HttpRules) -> u16 {
@@ -57,6 +57,22 @@ fn policy(templates: Templates, nonce: &str) -> String {
         "default-src 'none'; style-src 'nonce-{nonce}'{style}; script-src 'nonce-{nonce}'; connect-src 'self'; \
          form-action 'self'; base-uri 'none'; frame-ancestors 'self'{own}"
     )
+}
+
+/// One line of text: the state's name for programs, and what it means in the reader's language.
+pub(super) fn line(
+    response: Response,
+    templates: Templates,
+    accept_language: &str,
+    state: &'static str,
+    answer: &Answer,
+) -> Response {
+    let words = Words::choose(templates, accept_language);
+    let message = page::message(&words, answer);
+    let between = if message.is_empty() { "" } else { ": " };
+    let text = format!("{state}: {}{between}{message}", words.text(state, "title"));
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    response.with("Content-Language", &*words.language).text("text/plain; charset=utf-8", text + "\n")
 }
 
 /// A page over the headers that are there already.

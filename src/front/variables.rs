@@ -26,6 +26,10 @@ impl Variables {
         self.bytes("QUERY_STRING").unwrap_or_default()
     }
 
+    pub(super) fn is_head(&self) -> bool {
+        self.text("REQUEST_METHOD") == Some("HEAD")
+    }
+
     #[cfg(test)]
     pub(super) fn of(pairs: &[(&str, &str)]) -> Self {
         Self(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect())

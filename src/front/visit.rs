@@ -3,13 +3,14 @@
 use std::{fs::File, io::Read, os::fd::AsFd, time::Duration};
 
 use super::{
+    accept::Wants,
     client,
     file::Ready,
     log, name, origin,
     problem::Problem,
     reply::Reply,
     response::Response,
-    since, slot,
+    since, slot, speculative,
     url::Address,
     variables::Variables,
     wish::{Form, Method, Wish},
@@ -77,7 +78,8 @@ impl<'a> Visit<'a> {
             wish.after = Some(since::written(self.now));
         }
         let after = since::moment(wish.after.as_deref(), rules.refresh, self.now)?;
-        let ask = Ask { after, no_enqueue: self.only_looks(&wish), ..ask };
+        let speculative = wish.method == Method::Head || self.is_speculative(&wish);
+        let ask = Ask { after, no_enqueue: self.only_looks(&wish), speculative, ..ask };
         self.reply.name = Some(name::download(exporter, &ask.values));
         let address = Address::of(self.reply.variables, &wish);
         // A page that came back to a task would start it again and again.
@@ -97,7 +99,11 @@ impl<'a> Visit<'a> {
 
     fn only_looks(&self, wish: &Wish) -> bool {
         let by_button = self.world.config.http.enqueue_on == EnqueueOn::Post;
-        wish.method != Method::Post && (by_button || wish.only_looks())
+        wish.method != Method::Post && (by_button || wish.only_looks() || self.is_speculative(wish))
+    }
+
+    fn is_speculative(&self, wish: &Wish) -> bool {
+        wish.method != Method::Post && speculative::is_speculative(self.reply.variables)
     }
 
     /// What was queued is told by the GET that follows; what could not be queued, at once.
@@ -145,7 +151,7 @@ impl<'a> Visit<'a> {
     }
 
     fn ready(&self, wish: &Wish, ask: &Ask, file: File, cached: Cached) -> Response {
-        if self.reply.wants_json() || matches!(wish.form, Some(Form::Page(_))) {
+        if self.reply.wants() == Wants::Json || matches!(wish.form, Some(Form::Page(_))) {
             return self.reply.answer(&request::ready(ask, &cached, self.now));
         }
         let ready = Ready {
@@ -187,7 +193,7 @@ impl<'a> Visit<'a> {
         let rules = &self.world.config.http;
         let limit = wish.wait.unwrap_or_default().min(rules.max_wait);
         let pending = matches!(answer.state, State::Queued | State::Started);
-        if !pending || limit == Duration::ZERO || wish.method != Method::Get {
+        if !pending || limit == Duration::ZERO || ask.speculative || wish.method != Method::Get {
             return Ok(answer);
         }
         match self.seat() {

@@ -54,6 +54,7 @@ mod notify;
 mod outside;
 mod overseen;
 mod package;
+mod programs;
 mod pruning;
 mod queues;
 mod races;

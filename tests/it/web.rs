@@ -97,7 +97,7 @@ impl Reply {
     }
 }
 
-/// The program as a server would start it.
+/// The program as a server would start it for a browser.
 pub fn cgi(site: &Site, method: &str, path: &str, query: &str) -> Command {
     let mut command = program(site, "request", method, query);
     command.env("SCRIPT_NAME", "/export").env("PATH_INFO", path);
@@ -110,6 +110,7 @@ pub fn program(site: &Site, front: &str, method: &str, query: &str) -> Command {
     command.env("GATEWAY_INTERFACE", "CGI/1.1").env("SERVER_PROTOCOL", "HTTP/1.1").env("REQUEST_METHOD", method);
     command.env("SCRIPT_NAME", "/").env("QUERY_STRING", query);
     command.env("SERVER_NAME", "localhost").env("SERVER_PORT", "80").env("REMOTE_ADDR", "192.0.2.7");
+    command.env("HTTP_ACCEPT", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
     command
 }
 

@@ -39,6 +39,8 @@ pub struct Ask<'a> {
     pub after: Option<Stamp>,
     pub not_before: Option<Stamp>,
     pub no_enqueue: bool,
+    /// Nobody waits for the answer, so asking does not keep a queued job from being given up.
+    pub speculative: bool,
 }
 
 impl<'a> Ask<'a> {
@@ -112,7 +114,20 @@ impl<'a> Ask<'a> {
         let filename = params::filename(exporter, &values);
         let (name, client, after, not_before) = (None, None, None, None);
         let asked = Stamp::now();
-        Self { exporter, values, filename, asked, name, client, priority: 0, after, not_before, no_enqueue: false }
+        let (no_enqueue, speculative) = (false, false);
+        Self {
+            exporter,
+            values,
+            filename,
+            asked,
+            name,
+            client,
+            priority: 0,
+            after,
+            not_before,
+            no_enqueue,
+            speculative,
+        }
     }
 
     /// With the client as it is stored; the key of the hash is in the database.

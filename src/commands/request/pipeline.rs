@@ -53,7 +53,7 @@ fn try_later(failure: Failure) -> Result<Answer, Failure> {
 fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> {
     let mut store = world.open_store_for_request()?;
     if let Some(answer) = settled(world, &store.view(), ask, now)? {
-        if answer.state == State::Queued {
+        if answer.state == State::Queued && !ask.speculative {
             patience::note_asked(&mut store, ask, now);
         }
         return Ok(answer);

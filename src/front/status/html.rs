@@ -83,7 +83,7 @@ pub(super) fn refusal(variables: &Variables, refusal: &Refusal) -> Response {
 /// Whether a program asks, by `format=json` or else by `Accept`.
 pub(super) fn wants_json(variables: &Variables, asked: Option<&Asked>) -> bool {
     let format = asked.and_then(|asked| asked.get("format").ok()).flatten();
-    let accept = || accept::wants_json(variables.text("HTTP_ACCEPT").unwrap_or_default());
+    let accept = || accept::wants(variables.text("HTTP_ACCEPT").unwrap_or_default()) == accept::Wants::Json;
     format.map_or_else(accept, |format| format == "json")
 }
 

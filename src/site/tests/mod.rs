@@ -105,6 +105,7 @@ fn config(state_dir: &Path) -> Config {
             max_waiters: 0,
             refresh: None,
             failed_status: (500, 504),
+            pending_status: 503,
             sendfile: Sendfile::Off,
             templates: None,
         },

@@ -12,7 +12,7 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-/// Asks curl for this address, with more of curl's options.
+/// Asks curl for this address as a browser would, with more of curl's options; an `Accept` among them counts instead.
 #[track_caller]
 pub fn curl(url: &str, options: &[&str]) -> Reply {
     try_curl(url, options).unwrap_or_else(|error| panic!("{error}"))
@@ -34,6 +34,9 @@ fn try_curl(url: &str, options: &[&str]) -> Result<Reply, String> {
     let (head, body) = (dir.path().join("head"), dir.path().join("body"));
     let mut command = Command::new("curl");
     command.args(["-sS", "--noproxy", "*", "--path-as-is", "--max-time", "60", "-D"]).arg(&head).arg("-o").arg(&body);
+    if !options.iter().any(|option| option.starts_with("Accept:")) {
+        command.args(["-H", "Accept: text/html,*/*;q=0.8"]);
+    }
     let output = command.args(options).arg(url).output().expect("curl starts");
     let what = format!("{command:?}");
     if !output.status.success() {

@@ -50,7 +50,7 @@ fn is_retried(reply: &Reply) {
 
 pub fn every_answer_arrives(server: &Server) {
     let url = address(server, "Emma");
-    curl(&url, &["-I"]).is(404).is_passing();
+    curl(&url, &["-I"]).is(202).is_passing();
     let page = curl(&url, &["-H", "Accept-Language: de"]);
     page.is(202).is_passing().has("content-type", "text/html; charset=utf-8");
     assert!(page.text().contains("Ihre Datei ist in der Warteschlange"));
