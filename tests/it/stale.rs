@@ -82,3 +82,48 @@ fn prune_keeps_the_old_file_for_as_long_as_it_is_served_and_then_for_grace() {
     later(&site, 86400.0 + 730.0);
     assert!(!site.cached("epub/Emma.epub").exists());
 }
+
+/// What can be wrong with a database, as a shell does it.
+const BROKEN: [(&str, &str); 5] = [
+    ("damaged", "head -c 100000 /dev/zero >queue/pressroom.db"),
+    ("foreign", "echo not a database at all, by no means >queue/pressroom.db"),
+    ("missing", "rm queue/pressroom.db queue/pressroom.db-*"),
+    ("not readable", "chmod 0 queue/pressroom.db"),
+    ("out of reach", "chmod 0 queue"),
+];
+
+/// The command line, JSON, and CGI whoever sends the file: none needs the database for a file that is there.
+#[test]
+fn a_stale_file_is_served_by_every_way_in_whatever_is_wrong_with_the_database() {
+    for (what, harm) in BROKEN {
+        let extra = format!("{STALE}\n{}", crate::web::RULES);
+        let site = Site::new().by_nobody().exporter_with("echo old >\"$1\"", &extra).create();
+        site.ask("Emma").exits(75);
+        site.run(&["tick", "--wait"]).exits(0);
+        site.clock(660.0);
+        let done =
+            crate::site::Done::of(std::process::Command::new("sh").args(["-c", harm]).current_dir(site.path("s")));
+        done.exits(0);
+        assert_eq!(answer(&site), (0, true.into()), "{what}");
+        let plain = site.ask("Emma");
+        plain.exits(0).says("ready ").warns("the old file is served");
+        request(&site, "epub title=Emma --wait 1min").exits(0).says("ready ");
+        let is_refused = site.ask("Nana").output.status.code().unwrap();
+        assert!([69, 74, 78].contains(&is_refused), "{what}: {is_refused}");
+        for sendfile in ["off", "x-sendfile:raw", "x-accel-redirect:/files"] {
+            let more = format!("[http]\nmax_wait = \"1m\"\nsendfile = \"{sendfile}\"\n");
+            let text = std::fs::read_to_string(site.config()).unwrap();
+            std::fs::write(site.config(), format!("{text}{more}")).unwrap();
+            for query in ["title=Emma", "title=Emma&wait=1m"] {
+                let file = crate::web::get(&site, query, &[("HTTP_ACCEPT", "*/*")]);
+                assert!(file.is(200).header("cache-status").starts_with("pressroom; hit; ttl=-"), "{what}: {file:?}");
+                let handed = !file.header("x-sendfile").is_empty() || !file.header("x-accel-redirect").is_empty();
+                assert!(file.text() == "old\n" || (handed && sendfile != "off"), "{what} {sendfile}: {file:?}");
+            }
+            let json = crate::web::get(&site, "title=Emma&format=json", &[]);
+            assert_eq!(json.is(200).json()["stale"], true);
+            std::fs::write(site.config(), text).unwrap();
+        }
+        let _ = std::process::Command::new("chmod").args(["700"]).arg(site.path("s/queue")).status();
+    }
+}

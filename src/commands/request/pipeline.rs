@@ -7,6 +7,7 @@ use crate::{
     cache::Cached,
     commands::world::World,
     exit::Failure,
+    logging,
     model::{
         answer::{Answer, State},
         clock::Stamp,
@@ -34,8 +35,23 @@ pub fn answer(world: &World, ask: &Ask) -> Result<Answer, Failure> {
     }
     let now = Stamp::now();
     point::at("request-looked-at-file");
-    let answer = in_database(world, ask, now).or_else(try_later)?;
-    Ok(or_stale(world, ask, answer, now))
+    match in_database(world, ask, now).or_else(try_later) {
+        Ok(answer) => Ok(stale(world, ask, now).filter(|_| answer.state != State::Ready).unwrap_or(answer)),
+        // Whatever is wrong with the database: an old file serves better than no answer, and the admin has to know.
+        Err(failure) => match stale(world, ask, now) {
+            Some(ready) => {
+                complain(&failure);
+                Ok(ready)
+            }
+            None => Err(failure),
+        },
+    }
+}
+
+fn complain(failure: &Failure) {
+    if let Some(error) = &failure.error {
+        logging::diagnostic_line(format_args!("{error:#}; the old file is served"));
+    }
 }
 
 /// A database that is busy or cannot grow is no fault of the request: it may come again.
@@ -239,12 +255,7 @@ pub fn ready(ask: &Ask, cached: &Cached, now: Stamp) -> Answer {
 }
 
 /// While a new file is made, or cannot be, the old one is served for as long as `stale` says.
-fn or_stale(world: &World, ask: &Ask, answer: Answer, now: Stamp) -> Answer {
-    if answer.state == State::Ready || ask.after.is_some() {
-        return answer;
-    }
-    match look(world, ask) {
-        Ok(Some(cached)) if age(ask, &cached, now) == Freshness::Stale => ready(ask, &cached, now),
-        _ => answer,
-    }
+fn stale(world: &World, ask: &Ask, now: Stamp) -> Option<Answer> {
+    let cached = look(world, ask).ok().flatten().filter(|_| ask.after.is_none())?;
+    (age(ask, &cached, now) == Freshness::Stale).then(|| ready(ask, &cached, now))
 }
