@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use super::{params::Values, sheet::Table, types::Exporter, words};
-use crate::model::template::{Piece, pieces, render};
+use crate::model::{
+    misfit::Misfit,
+    template::{Piece, pieces, render},
+};
 
 /// Where programs without a slash in their name are looked for, whoever's cron or web server started us.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -38,10 +41,10 @@ fn value_of<'a>(name: &str, values: &'a Values, places: &Places<'a>) -> &'a str 
 }
 
 /// An argument that begins with a placeholder must not come out as an option, unless a `--` stands before it.
-pub(super) fn refuse_options(exporter: &Exporter, values: &Values) -> Result<(), String> {
+pub(super) fn refuse_options(exporter: &Exporter, values: &Values) -> Result<(), Misfit> {
     let mut arguments = exporter.command.iter().skip(1).take_while(|argument| *argument != "--");
     match arguments.find_map(|argument| option_from(argument, values)) {
-        Some(name) => Err(format!("parameter {name} must not begin with \"-\", which would make it an option")),
+        Some(name) => Err(Misfit::LikeAnOption(name.to_owned())),
         None => Ok(()),
     }
 }

@@ -44,7 +44,6 @@ use crate::model::client::ClientNames;
 
 #[cfg(test)]
 pub use self::advice::LONGEST_PAUSE;
-pub use self::values::for_visitors;
 pub use self::{advice::warnings, deep::deep_problems, problem::ConfigError, types::*};
 use self::{
     exporter::Around,

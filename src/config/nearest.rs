@@ -5,7 +5,7 @@ pub(super) fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
     nearest(word, known).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
 }
 
-fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = word.chars().count().div_ceil(3).min(3);
     let near = |known: &&'a str| distance(word, known) <= limit;
     known.into_iter().filter(near).min_by_key(|known| distance(word, known))

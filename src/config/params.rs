@@ -7,6 +7,7 @@ use super::{
     types::{Condition, Exporter, Kind, Lane, Param},
     values::{self, Matches},
 };
+use crate::model::misfit::Misfit;
 
 /// The values of one request, defaults included, in the order of the configuration. A parameter that is neither
 /// required nor given and has no default is absent.
@@ -55,7 +56,7 @@ impl Values {
             _ => Err(unreadable),
         };
         let given = object.into_iter().map(|(name, value)| Ok((name.into_bytes(), bytes(value)?)));
-        check(exporter, &given.collect::<Result<Vec<_>, &str>>()?)
+        Ok(check(exporter, &given.collect::<Result<Vec<_>, &str>>()?)?)
     }
 }
 
@@ -69,7 +70,7 @@ fn quoted(text: &str) -> String {
 ///
 /// # Errors
 /// One sentence that names the parameter.
-pub fn check(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, String> {
+pub fn check(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, Misfit> {
     accept(exporter, given, |_| values::matches)
 }
 
@@ -77,7 +78,7 @@ pub fn check(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values
 ///
 /// # Errors
 /// One sentence that names the parameter.
-pub fn check_without_patterns(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, String> {
+pub fn check_without_patterns(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, Misfit> {
     accept(exporter, given, |_| values::matches_anyway)
 }
 
@@ -87,14 +88,14 @@ pub fn check_without_patterns(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)])
 ///
 /// # Errors
 /// One sentence that names the parameter.
-pub fn check_for_a_look(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, String> {
+pub fn check_for_a_look(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, Misfit> {
     accept(exporter, given, |param| if param.key { values::matches_anyway } else { values::matches_if_sound })
 }
 
 /// What is wrong with a value, or with the pattern that it has to match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    Value(String),
+    Value(Misfit),
     /// The configuration is to blame.
     Pattern(String),
 }
@@ -147,7 +148,7 @@ fn accept(
     exporter: &Exporter,
     given: &[(Vec<u8>, Vec<u8>)],
     matches: impl Fn(&Param) -> Matches,
-) -> Result<Values, String> {
+) -> Result<Values, Misfit> {
     refuse_unknown(exporter, given)?;
     let values = exporter.params.iter().filter_map(|param| value(param, given, matches(param)).transpose());
     let values = Values(values.collect::<Result<_, _>>()?);
@@ -155,16 +156,16 @@ fn accept(
     Ok(values)
 }
 
-fn refuse_unknown(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<(), String> {
+fn refuse_unknown(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Misfit> {
     let known = |name: &[u8]| exporter.params.iter().any(|param| param.name.as_bytes() == name);
     let Some((name, _)) = given.iter().find(|(name, _)| !known(name)) else { return Ok(()) };
     let name: String = String::from_utf8_lossy(name).chars().take(64).collect();
-    let hint = nearest::hint(&name, exporter.params.iter().map(|param| &*param.name));
-    Err(format!("{} has no parameter {name:?}{hint}", exporter.name))
+    let near = nearest::nearest(&name, exporter.params.iter().map(|param| &*param.name)).map(str::to_owned);
+    Err(Misfit::Unknown { exporter: exporter.name.clone(), name, near })
 }
 
 /// `Ok(None)`: absent.
-fn value(param: &Param, given: &[(Vec<u8>, Vec<u8>)], matches: Matches) -> Result<Option<Value>, String> {
+fn value(param: &Param, given: &[(Vec<u8>, Vec<u8>)], matches: Matches) -> Result<Option<Value>, Misfit> {
     let optional = !param.required && param.default.is_none();
     let is_filled = param.required && param.kind == Kind::Text;
     let text = match single(param, given)? {
@@ -173,20 +174,20 @@ fn value(param: &Param, given: &[(Vec<u8>, Vec<u8>)], matches: Matches) -> Resul
         None => param.default.clone(),
     };
     if text.is_none() && param.required {
-        return Err(format!("parameter {} is missing", param.name));
+        return Err(Misfit::Missing(param.name.clone()));
     }
     let integer = matches!(param.kind, Kind::Integer(..));
     Ok(text.map(|text| Value { name: param.name.clone(), text, integer }))
 }
 
 /// The one value that was given for `param`.
-fn single<'a>(param: &Param, given: &'a [(Vec<u8>, Vec<u8>)]) -> Result<Option<&'a str>, String> {
+fn single<'a>(param: &Param, given: &'a [(Vec<u8>, Vec<u8>)]) -> Result<Option<&'a str>, Misfit> {
     let mut texts = given.iter().filter(|(name, _)| name == param.name.as_bytes()).map(|(_, text)| text);
     let Some(text) = texts.next() else { return Ok(None) };
     if texts.next().is_some() {
-        return Err(format!("parameter {} is given more than once", param.name));
+        return Err(Misfit::Repeated(param.name.clone()));
     }
-    std::str::from_utf8(text).map(Some).map_err(|_| format!("parameter {} is not valid UTF-8", param.name))
+    std::str::from_utf8(text).map(Some).map_err(|_| Misfit::NotUtf8(param.name.clone()))
 }
 
 #[cfg(test)]

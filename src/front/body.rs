@@ -9,6 +9,7 @@ use std::{
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::{problem::Problem, variables::Variables};
+use crate::model::misfit::Misfit;
 
 /// Bytes of a form.
 const LIMIT: usize = 64 * 1024;
@@ -34,7 +35,7 @@ fn length(variables: &Variables) -> Result<usize, Problem> {
         return if chunked { Err(Problem::Length) } else { Ok(0) };
     };
     if !text.iter().all(u8::is_ascii_digit) {
-        return Err(Problem::Bad("the length of the form is not a number".to_owned()));
+        return Err(Problem::Bad(Misfit::Said("the length of the form is not a number")));
     }
     // What is too long for a number is too long for a form.
     let length = String::from_utf8_lossy(text).parse().unwrap_or(usize::MAX);
@@ -46,12 +47,12 @@ fn is_form(content_type: &str) -> bool {
 }
 
 fn receive(mut input: impl Read + AsFd, length: usize, end: Instant) -> Result<Vec<u8>, Problem> {
-    let short = || Problem::Bad("the form is shorter than it says".to_owned());
+    let short = || Problem::Bad(Misfit::Said("the form is shorter than it says"));
     let mut body = vec![0; length];
     let mut have = 0;
     while have < length {
         if !is_readable(&input, end) {
-            return Err(Problem::Bad("the form took too long to arrive".to_owned()));
+            return Err(Problem::Bad(Misfit::Said("the form took too long to arrive")));
         }
         match input.read(&mut body[have..]) {
             Ok(0) => return Err(short()),
@@ -118,6 +119,6 @@ mod tests {
         let (reader, mut writer) = pipe().unwrap();
         writer.write_all(b"a=").unwrap();
         let late = receive(reader, 3, Instant::now() + Duration::from_millis(20)).unwrap_err();
-        assert_eq!(late, Problem::Bad("the form took too long to arrive".to_owned()));
+        assert_eq!(late, Problem::Bad(Misfit::Said("the form took too long to arrive")));
     }
 }

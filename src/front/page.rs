@@ -1,5 +1,7 @@
 //! The page that a browser gets: how the export stands, when the page looks again, and what one can do.
 
+use std::borrow::Cow;
+
 use minijinja::{Environment, Value, context};
 use serde_json::json;
 
@@ -96,13 +98,17 @@ fn pair((name, value): &(String, String)) -> Value {
 }
 
 /// What the exporter says, why the request is refused, or that the queue stands still.
-pub(super) fn message<'a>(words: &'a Words, answer: &'a Answer) -> &'a str {
-    match (answer.state, &answer.message, &answer.reason) {
+pub(super) fn message<'a>(words: &'a Words, answer: &'a Answer) -> Cow<'a, str> {
+    if let Some(misfit) = &answer.misfit {
+        return words.misfit(misfit).into();
+    }
+    let text = match (answer.state, &answer.message, &answer.reason) {
         (State::Queued, _, Some(_)) => words.text("phrases", "idle"),
         (_, Some(message), _) => words.sentence(message),
         (State::Unknown | State::Absent, ..) | (_, None, None) => "",
         (_, None, Some(reason)) => words.sentence(reason),
-    }
+    };
+    text.into()
 }
 
 /// A place is counted to 1000; beyond it is 1001.

@@ -1,6 +1,9 @@
 //! What is wrong with a request before anybody looks for its file.
 
-use crate::model::answer::{Answer, State};
+use crate::model::{
+    answer::{Answer, State},
+    misfit::Misfit,
+};
 
 /// A request that is refused as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +20,8 @@ pub(super) enum Problem {
     Foreign,
     /// No exporter is named, or one that is not there for visitors.
     Unknown,
-    /// One sentence about what does not fit.
-    Bad(String),
+    /// What does not fit.
+    Bad(Misfit),
 }
 
 impl Problem {
@@ -35,19 +38,21 @@ impl Problem {
     }
 
     pub(super) fn answer(&self) -> Answer {
-        let state = if *self == Self::Unknown { State::Unknown } else { State::Invalid };
-        Answer::because(state, self.sentence())
+        match self {
+            Self::Unknown => Answer::because(State::Unknown, "there is no such export"),
+            Self::Bad(misfit) => Answer::unfit(misfit.clone()),
+            other => Answer::because(State::Invalid, other.sentence()),
+        }
     }
 
-    fn sentence(&self) -> &str {
+    const fn sentence(&self) -> &'static str {
         match self {
             Self::Method => "only GET, HEAD and POST are answered",
             Self::Length => "the form has to say how long it is",
             Self::TooLarge => "the form is too large",
             Self::NotAForm => "only forms (application/x-www-form-urlencoded) are read",
             Self::Foreign => "the form comes from another site",
-            Self::Unknown => "there is no such export",
-            Self::Bad(sentence) => sentence,
+            Self::Unknown | Self::Bad(_) => "",
         }
     }
 }

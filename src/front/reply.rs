@@ -14,9 +14,12 @@ use super::{
     wish::Form,
 };
 use crate::{
-    config::{EnqueueOn, HttpRules, for_visitors},
+    config::{EnqueueOn, HttpRules},
     exit::{Exit, Failure},
-    model::answer::{Answer, State},
+    model::{
+        answer::{Answer, State},
+        misfit::Misfit,
+    },
 };
 
 /// What is known of the request when its answer is said.
@@ -42,7 +45,7 @@ impl<'a> Reply<'a> {
     /// An answer in the words of `request`.
     pub(super) fn answer(&self, answer: &Answer) -> Response {
         let response = Response::passing(self.status(answer.state)).maybe("Retry-After", self.retry_after(answer));
-        let reason = answer.reason.as_deref().filter(|_| answer.state == State::Invalid).map(for_visitors);
+        let reason = answer.misfit.as_ref().map(Misfit::for_visitors);
         let told = Answer { reason: reason.or_else(|| answer.reason.clone()), ..answer.clone() };
         self.said(response, page::state_word(answer.state), &told)
     }

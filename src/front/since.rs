@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::problem::Problem;
-use crate::model::{clock::Stamp, moment};
+use crate::model::{clock::Stamp, misfit::Misfit, moment};
 
 /// How far ahead `after` may lie: clocks differ a little.
 const AHEAD_MS: i64 = 5_000;
@@ -12,10 +12,11 @@ const AHEAD_MS: i64 = 5_000;
 /// without it visitors get what there is.
 pub(super) fn moment(after: Option<&str>, allowed: Option<Duration>, now: Stamp) -> Result<Option<Stamp>, Problem> {
     let Some(text) = after else { return Ok(None) };
-    if moment::parse(text).map_err(Problem::Bad)? > now.plus_ms(AHEAD_MS) {
-        return Err(Problem::Bad("the time given with after lies ahead".to_owned()));
+    let no_time = |sentence| Problem::Bad(Misfit::NotATime { text: text.to_owned(), sentence });
+    if moment::parse(text).map_err(no_time)? > now.plus_ms(AHEAD_MS) {
+        return Err(Problem::Bad(Misfit::Ahead("after")));
     }
-    let asked = moment::parse_rounded_up(text).map_err(Problem::Bad)?;
+    let asked = moment::parse_rounded_up(text).map_err(no_time)?;
     Ok(allowed.map(|young| asked.min(now.minus(young))))
 }
 

@@ -8,6 +8,7 @@ use super::{
     query::{self, Pair},
     variables::Variables,
 };
+use crate::model::misfit::Misfit;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
@@ -112,18 +113,18 @@ fn exporter_in_path(path: &[u8]) -> Result<Option<Vec<u8>>, Problem> {
 }
 
 /// The one value of a word that no exporter may use as a parameter.
-fn take(pairs: &mut Vec<Pair>, word: &str) -> Result<Option<String>, Problem> {
+fn take(pairs: &mut Vec<Pair>, word: &'static str) -> Result<Option<String>, Problem> {
     let mut found = pairs.extract_if(.., |(name, _)| name == word.as_bytes()).map(|(_, value)| value);
     let value = found.next();
     if found.next().is_some() {
         return Err(twice(word));
     }
     let text = value.map(String::from_utf8).transpose();
-    text.map_err(|_| Problem::Bad(format!("{word} is not valid UTF-8")))
+    text.map_err(|_| Problem::Bad(Misfit::WordNotUtf8(word)))
 }
 
-fn twice(word: &str) -> Problem {
-    Problem::Bad(format!("{word} is given more than once"))
+fn twice(word: &'static str) -> Problem {
+    Problem::Bad(Misfit::WordRepeated(word))
 }
 
 fn form(text: &str) -> Result<Option<Form>, Problem> {
@@ -136,21 +137,21 @@ fn form(text: &str) -> Result<Option<Form>, Problem> {
         "page" => Some(Form::Page(0)),
         text => text.strip_prefix("page.").and_then(page),
     };
-    form.map(Some).ok_or_else(|| Problem::Bad("format is json, look, page or file".to_owned()))
+    form.map(Some).ok_or_else(|| Problem::Bad(Misfit::Said("format is json, look, page or file")))
 }
 
 /// `30s` or, as one would write by hand, `30`.
 fn wait(text: &str) -> Result<Duration, Problem> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     let duration = seconds.or_else(|| humantime::parse_duration(text).ok());
-    duration.ok_or_else(|| Problem::Bad("wait is a duration such as 10s".to_owned()))
+    duration.ok_or_else(|| Problem::Bad(Misfit::Said("wait is a duration such as 10s")))
 }
 
 fn yes_or_no(text: &str) -> Result<bool, Problem> {
     match text {
         "1" => Ok(true),
         "" | "0" => Ok(false),
-        _ => Err(Problem::Bad("refresh is 1 or 0".to_owned())),
+        _ => Err(Problem::Bad(Misfit::Said("refresh is 1 or 0"))),
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
     log,
     templates::{Templates, built_in},
 };
+use crate::model::misfit::Misfit;
 
 #[derive(Clone, Debug)]
 pub(super) struct Words {
@@ -41,6 +42,17 @@ impl Words {
         known.unwrap_or(sentence)
     }
 
+    /// What does not fit, in this language. In Arabic and its like what is quoted keeps its own direction.
+    pub(super) fn misfit(&self, misfit: &Misfit) -> String {
+        let Some(kind) = misfit.kind() else { return self.sentence(&misfit.to_string()).to_owned() };
+        let is_rtl = self.table.get("direction").and_then(Value::as_str) == Some("rtl");
+        let put = |name: &str| {
+            let detail = misfit.detail(name).unwrap_or_default();
+            if is_rtl { format!("\u{2068}{detail}\u{2069}") } else { detail }
+        };
+        filled(self.text("unfit", kind), put)
+    }
+
     /// `4 min`. Rounded as one says it.
     pub(super) fn duration(&self, seconds: u64) -> String {
         let (unit, length) = match seconds {
@@ -54,6 +66,18 @@ impl Words {
     pub(super) fn number(&self, phrase: &str, number: u64) -> String {
         self.text("phrases", phrase).replace("{n}", &number.to_string())
     }
+}
+
+/// Each `{name}` replaced once, so that what is put in may hold braces itself.
+fn filled(text: &str, put: impl Fn(&str) -> String) -> String {
+    let mut parts = text.split('{');
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('}').unwrap_or((part, ""));
+        whole.push_str(&put(name));
+        whole.push_str(rest);
+    }
+    whole
 }
 
 fn english() -> Table {
@@ -86,6 +110,27 @@ mod tests {
             _ => vec![format!("{before}{name}")],
         };
         table.iter().flat_map(below).collect()
+    }
+
+    /// What a language leaves out is said in English.
+    #[test]
+    fn every_language_has_every_text_and_the_same_placeholders() {
+        let of = |language: &str| read(built_in(&format!("{language}.toml")).unwrap(), language);
+        let names = |text: &str| {
+            let names = text.split('{').skip(1).filter_map(|part| part.split('}').next().map(str::to_owned));
+            names.collect::<std::collections::BTreeSet<_>>()
+        };
+        let english = english();
+        for language in ["de", "fr", "ar"] {
+            let other = of(language);
+            for (group, texts) in english.iter().filter_map(|(group, texts)| Some((group, texts.as_table()?))) {
+                for (name, text) in texts {
+                    let own = other.get(group).and_then(|group| group.get(name)).and_then(Value::as_str);
+                    let own = own.unwrap_or_else(|| panic!("{language} lacks {group}.{name}"));
+                    assert_eq!(names(own), names(text.as_str().unwrap()), "{language}: {group}.{name}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::clock::Stamp;
+use super::{clock::Stamp, misfit::Misfit};
 
 /// The states that an answer can have; docs/states.md tells what each means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct Answer {
     pub bad_input: bool,
     /// Why it is unavailable, limited or invalid, or what delays it.
     pub reason: Option<String>,
+    /// The same for who speaks another language, where values do not fit.
+    pub misfit: Option<Misfit>,
 }
 
 impl Answer {
@@ -84,7 +86,13 @@ impl Answer {
             attempts: None,
             bad_input: false,
             reason: None,
+            misfit: None,
         }
+    }
+
+    /// Invalid, as the values do not fit.
+    pub fn unfit(misfit: Misfit) -> Self {
+        Self { misfit: Some(misfit.clone()), ..Self::because(State::Invalid, misfit) }
     }
 
     pub fn because(state: State, reason: impl Into<String>) -> Self {

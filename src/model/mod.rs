@@ -9,6 +9,7 @@ pub mod event;
 pub mod filename;
 pub mod job;
 pub mod limits;
+pub mod misfit;
 pub mod moment;
 pub mod point;
 pub mod policy;

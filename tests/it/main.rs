@@ -92,6 +92,7 @@ mod tasks;
 mod ticks;
 mod timeouts;
 mod together;
+mod tongues;
 mod torture;
 mod trial;
 mod unheard;

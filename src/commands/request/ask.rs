@@ -14,6 +14,7 @@ use crate::{
         answer::{Answer, State},
         client::{self, ClientNames},
         clock::Stamp,
+        misfit::Misfit,
         moment,
     },
     store::View,
@@ -89,23 +90,22 @@ impl<'a> Ask<'a> {
         let exporter = config.exporters.get(name.as_ref()).ok_or_else(|| {
             Answer::because(State::Unknown, format!("there is no exporter \"{}\"", name.escape_debug()))
         })?;
-        let invalid = |reason| Answer::because(State::Invalid, reason);
-        let values = params::check_for_a_look(exporter, pairs).map_err(invalid)?;
+        let values = params::check_for_a_look(exporter, pairs).map_err(Answer::unfit)?;
         Ok(Self::of(exporter, values))
     }
 
     /// The rest of [`Ask::check`].
     pub fn vet(&self, config: &Config) -> Result<Result<(), Answer>, Failure> {
-        let invalid = |reason: String| Ok(Err(Answer::because(State::Invalid, reason)));
+        let invalid = |misfit| Ok(Err(Answer::unfit(misfit)));
         match params::check_patterns(self.exporter, &self.values) {
             Err(Unfit::Pattern(problem)) => Err(Failure::because(Exit::Config, problem)),
-            Err(Unfit::Value(reason)) => invalid(reason),
+            Err(Unfit::Value(misfit)) => invalid(misfit),
             Ok(()) => self.check_sources(config).map_or_else(invalid, |()| Ok(Ok(()))),
         }
     }
 
     /// Whether the values suit the sources that a derived file is made from.
-    pub fn check_sources(&self, config: &Config) -> Result<(), String> {
+    pub fn check_sources(&self, config: &Config) -> Result<(), Misfit> {
         check_sources(config, self.exporter, &self.values)
     }
 
@@ -138,7 +138,7 @@ impl<'a> Ask<'a> {
 }
 
 /// A derived file's values have to suit the source that it is made from, too.
-fn check_sources(config: &Config, exporter: &Exporter, values: &Values) -> Result<(), String> {
+fn check_sources(config: &Config, exporter: &Exporter, values: &Values) -> Result<(), Misfit> {
     let source = exporter.source.as_ref().and_then(|source| config.exporters.get(source));
     let Some(source) = source else { return Ok(()) };
     check_sources(config, source, &chain::source_values(source, values)?)

@@ -16,6 +16,7 @@ use crate::{
         answer::{Answer, State},
         clock::Stamp,
         job::Job,
+        misfit::Misfit,
         status::Status,
     },
     store::{NewJob, Tx, View},
@@ -127,7 +128,7 @@ pub(super) fn sources_to_place(world: &World, view: &View, ask: &Ask, now: Stamp
 }
 
 /// Those of the values that the source has, by its own rules.
-pub fn source_values(source: &Exporter, values: &Values) -> Result<Values, String> {
+pub fn source_values(source: &Exporter, values: &Values) -> Result<Values, Misfit> {
     let has = |name: &str| source.params.iter().any(|param| param.name == name);
     let pairs = values.iter().filter(|(name, _)| has(name));
     let pairs: Vec<_> = pairs.map(|(name, value)| (name.into(), value.into())).collect();
