@@ -22,12 +22,18 @@ pub(super) struct Subject<'a> {
     pub(super) answer: &'a Answer,
     /// The file's name for the visitor.
     pub(super) name: Option<&'a str>,
-    /// `None`: the request was no good, so there is nothing to come back to.
+    /// Where the page comes back to by itself. `None`: nowhere.
     pub(super) address: Option<&'a Address>,
+    /// Where the same can be asked for again.
+    pub(super) again: Option<&'a Address>,
+    /// Where the visitor came from.
+    pub(super) back: &'a str,
     /// How often the page has reloaded itself.
     pub(super) turn: u32,
     /// A job is queued by a button, not by looking.
     pub(super) by_button: bool,
+    /// The answer to a form, whose address alone does not say what was asked for.
+    pub(super) posted: bool,
 }
 
 /// The word under which pages know a state. Unlike programs they tell a wrong value from a wrong address.
@@ -74,7 +80,7 @@ fn values(templates: Templates, words: &Words, subject: &Subject, nonce: &str) -
         again => pause.map(|seconds| words.duration(seconds)),
         retry => retry(words, subject),
         reload => reload(subject, pause),
-        form => form(subject),
+        form => form(words, subject),
         link => link(words, subject),
         data => data(words, subject),
         nonce,
@@ -126,12 +132,6 @@ fn retry(words: &Words, subject: &Subject) -> Option<String> {
     })
 }
 
-/// A failure stays the answer until its time is over: before that nothing that one could press would change it.
-fn is_settled(subject: &Subject) -> bool {
-    let failed = matches!(subject.state, "failed_timeout" | "failed_unknown");
-    failed && subject.answer.retry_after.is_some_and(|seconds| seconds > 1)
-}
-
 /// Where a page without scripts goes by itself: to its next state, or to the file.
 fn reload(subject: &Subject, pause: Option<u64>) -> Option<Value> {
     let address = subject.address?;
@@ -142,24 +142,36 @@ fn reload(subject: &Subject, pause: Option<u64>) -> Option<Value> {
     pause.map(|seconds| context! { seconds, url => url.to_string() })
 }
 
-/// The button that queues the job.
-fn form(subject: &Subject) -> Option<Value> {
-    let asked = subject.by_button && matches!(subject.state, "absent" | "failed_timeout" | "failed_unknown");
-    let address = subject.address.filter(|_| asked && !is_settled(subject))?;
-    Some(context! { action => address.path(), pairs => address.pairs().iter().map(pair).collect::<Value>() })
+/// Where the same request may have another answer by and by. Bad input is refused again.
+fn again<'a>(subject: &Subject<'a>) -> Option<&'a Address> {
+    let may_change =
+        matches!(subject.state, "absent" | "failed_timeout" | "failed_unknown" | "unavailable" | "limited" | "error");
+    subject.again.filter(|_| may_change && !subject.answer.bad_input)
 }
 
+fn again_label(subject: &Subject) -> &'static str {
+    if subject.state == "absent" { "make" } else { "try_again" }
+}
+
+/// The button that asks for the job: where only a button may, and where a form was sent.
+fn form(words: &Words, subject: &Subject) -> Option<Value> {
+    let address = again(subject).filter(|_| subject.posted || (subject.by_button && subject.state != "error"))?;
+    let text = words.text("labels", again_label(subject));
+    Some(context! { action => address.path(), pairs => address.pairs().iter().map(pair).collect::<Value>(), text })
+}
+
+/// The way on. Every page has one, this or a form, for visitors without scripts, too.
 fn link(words: &Words, subject: &Subject) -> Option<Value> {
-    let address = subject.address?;
-    let (url, label) = match subject.state {
-        "ready" => (address.with("format", "file"), "download"),
-        "queued" | "started" => (address.with("format", "page"), "reload"),
-        "invalid" | "unknown" | "error" | "done" => return None,
-        _ if subject.by_button || is_settled(subject) => return None,
-        "absent" => (address.clone(), "make"),
-        _ => (address.clone(), "try_again"),
+    let (url, label) = match (subject.state, subject.address, again(subject)) {
+        _ if form(words, subject).is_some() => return None,
+        ("ready", Some(address), _) => (address.with("format", "file").to_string(), "download"),
+        ("queued" | "started", Some(address), _) => (address.with("format", "page").to_string(), "reload"),
+        // What another site's form asked for, by the visitor's own click.
+        ("invalid", Some(address), _) => (address.to_string(), "make"),
+        (_, _, Some(again)) => (again.to_string(), again_label(subject)),
+        _ => (subject.back.to_owned(), "back"),
     };
-    Some(context! { url => url.to_string(), text => words.text("labels", label) })
+    Some(context! { url, text => words.text("labels", label) })
 }
 
 /// What the script needs to know, as JSON that cannot end its element.

@@ -9,7 +9,7 @@ use super::{
     response::Response,
     say, speculative,
     templates::Templates,
-    url::Address,
+    url::{self, Address},
     variables::Variables,
     wish::Form,
 };
@@ -31,7 +31,10 @@ pub(super) struct Reply<'a> {
     pub(super) form: Option<Form>,
     /// The file's name for the visitor.
     pub(super) name: Option<String>,
+    /// Where a page comes back to by itself, and where the file will be.
     pub(super) address: Option<Address>,
+    /// Where the visitor can ask for the same again. A task has one too.
+    pub(super) again: Option<Address>,
 }
 
 impl<'a> Reply<'a> {
@@ -39,7 +42,7 @@ impl<'a> Reply<'a> {
         let query = query::decode(variables.query());
         let wants_json = query.iter().any(|(name, value)| name == b"format" && matches!(&**value, b"json" | b"look"));
         let form = wants_json.then_some(Form::Json);
-        Self { variables, rules: None, form, name: None, address: None }
+        Self { variables, rules: None, form, name: None, address: None, again: None }
     }
 
     /// An answer in the words of `request`.
@@ -133,8 +136,13 @@ impl<'a> Reply<'a> {
     fn page(&self, response: Response, state: &'static str, answer: &Answer) -> Response {
         let turn = if let Some(Form::Page(turn)) = self.form { turn } else { 0 };
         let by_button = self.rules.is_some_and(|rules| rules.enqueue_on == EnqueueOn::Post);
-        let (name, address) = (self.name.as_deref(), self.address.as_ref());
-        let subject = Subject { state, answer, name, address, turn, by_button };
+        let posted = self.variables.text("REQUEST_METHOD") == Some("POST");
+        // What went wrong before the request was understood may go well the next time.
+        let itself = (state == "error" && !posted).then(|| Address::itself(self.variables));
+        let again = self.again.clone().or(itself);
+        let (name, address, again) = (self.name.as_deref(), self.address.as_ref(), again.as_ref());
+        let back = &*url::back(self.variables);
+        let subject = Subject { state, answer, name, address, again, back, turn, by_button, posted };
         say::page(response, self.templates(), self.language(), &subject)
     }
 }

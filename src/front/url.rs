@@ -37,6 +37,13 @@ impl Address {
         Self { path: path(variables), pairs: exporter.into_iter().chain(values).chain(after).collect() }
     }
 
+    /// The address of the request as it came, whatever it asks for.
+    pub(super) fn itself(variables: &Variables) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let pairs = query::decode(variables.query()).into_iter().map(|(name, value)| (text(name), text(value)));
+        Self { path: path(variables), pairs: pairs.collect() }
+    }
+
     /// The same with one word set.
     #[must_use]
     pub(super) fn with(&self, word: &str, value: &str) -> Self {
@@ -60,6 +67,25 @@ impl std::fmt::Display for Address {
         let mark = if query.is_empty() { "" } else { "?" };
         write!(out, "{}{mark}{query}", self.path)
     }
+}
+
+/// Where a visitor whose request is no good can go: to the page of this site that led here, else to the site's first
+/// page. Only a path is taken from what the client says, so it leads nowhere else.
+pub(super) fn back(variables: &Variables) -> String {
+    referring_path(variables).unwrap_or_else(|| "/".to_owned())
+}
+
+fn referring_path(variables: &Variables) -> Option<String> {
+    let referer = variables.text("HTTP_REFERER")?;
+    let rest = referer.strip_prefix("https://").or_else(|| referer.strip_prefix("http://"))?;
+    let (host, rest) = rest.split_once('/')?;
+    let is_here = variables.text("HTTP_HOST").is_some_and(|here| here.eq_ignore_ascii_case(host));
+    let (rest, _) = rest.split_once('#').unwrap_or((rest, ""));
+    let (from, query) = rest.split_once('?').map_or((rest, None), |(from, query)| (from, Some(query)));
+    let from = format!("/{}", escaped(from.trim_start_matches(['/', '\\']).as_bytes(), ESCAPED));
+    let query = query.map(|query| format!("?{}", escaped(query.as_bytes(), ESCAPED))).unwrap_or_default();
+    // This page itself leads no further.
+    (is_here && from != path(variables)).then(|| from + &query)
 }
 
 /// As the client wrote it if the server tells, since rewriting shows in the other variables. Two slashes at the

@@ -56,7 +56,7 @@ pub(super) fn respond(world: &World, variables: &Variables, input: impl Read + A
         Visit { world, now: Stamp::now(), reply: Reply { rules: Some(&world.config.http), ..Reply::bare(variables) } };
     let answered = Wish::read(variables, input).map_err(Stop::from).and_then(|wish| visit.answer(wish));
     answered.unwrap_or_else(|stop| match stop {
-        Stop::Refused(answer) => Reply { name: None, address: None, ..visit.reply }.answer(&answer),
+        Stop::Refused(answer) => Reply { name: None, address: None, again: None, ..visit.reply }.answer(&answer),
         Stop::Problem(problem) => visit.reply.problem(&problem),
         Stop::Failure(failure) => visit.reply.failure(&explained_at(failure, world.site.state_dir())),
     })
@@ -83,7 +83,8 @@ impl<'a> Visit<'a> {
         self.reply.name = Some(name::download(exporter, &ask.values));
         let address = Address::of(self.reply.variables, &wish);
         // A page that came back to a task would start it again and again.
-        self.reply.address = (!exporter.is_task()).then(|| settled(&address, after));
+        self.reply.again = Some(settled(&address, after));
+        self.reply.address = self.reply.again.clone().filter(|_| !exporter.is_task());
         match wish.method {
             Method::Post if origin::is_from_elsewhere(self.reply.variables) => Err(Problem::Foreign.into()),
             Method::Post => self.post(&wish, &address, ask),

@@ -101,4 +101,5 @@ mod unread;
 mod upgrade;
 mod users;
 mod waiting;
+mod ways_on;
 mod web;
