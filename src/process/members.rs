@@ -137,10 +137,12 @@ impl Tree {
             .is_some_and(|leader| all.iter().all(|stat| stat.process.pid != leader.pid || stat.process == leader))
     }
 
+    /// It is in the leader's session or group, and of our user: another user's has been given the number since.
     fn has_number(&self, stat: &Stat) -> bool {
         let Some(leader) = self.ids.leader else { return false };
         (stat.session == leader.pid || stat.group == leader.pid)
             && stat.process.start >= leader.start
+            && self.read_or_note(proc::is_of_our_user(stat.process.pid)).unwrap_or(false)
             && self.read_or_note(proc::cookie(stat.process.pid)).is_none_or(|cookie| cookie == self.ids.attempt)
     }
 

@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::MetadataExt,
 };
 
-use nix::errno::Errno;
+use nix::{errno::Errno, unistd::Uid};
 
 use super::tree::Process;
 
@@ -102,6 +102,16 @@ fn parse(pid: i32, text: &[u8]) -> Option<Stat> {
     })
 }
 
+/// Whether the user of the calling process started it, whatever rights it has taken since. `None`: it has vanished.
+pub(super) fn is_of_our_user(pid: i32) -> io::Result<Option<bool>> {
+    let path = format!("/proc/{pid}/status");
+    let Some(text) = ours(fs::read_to_string(&path), &path)? else { return Ok(None) };
+    let us = Uid::effective().as_raw();
+    // Real, effective, saved and that of the file system. The first and the third say who may signal it.
+    let line = text.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    Ok(Some(line.split_ascii_whitespace().step_by(2).take(2).any(|uid| uid.parse() == Ok(us))))
+}
+
 /// The attempt in the process's environment. The kernel refuses strangers' environments, and kernel threads have none.
 pub(super) fn cookie(pid: i32) -> io::Result<Option<String>> {
     let path = format!("/proc/{pid}/environ");
@@ -155,6 +165,7 @@ mod tests {
         assert!(pids().expect("readable").contains(&pid));
         let stat = stat(pid).expect("readable").expect("we are there");
         assert!(!stat.is_dead() && stat.resident > 0);
+        assert_eq!(is_of_our_user(pid).expect("readable"), Some(true));
         assert!(pss(pid).is_some_and(|bytes| bytes > 0));
     }
 }

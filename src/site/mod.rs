@@ -34,7 +34,7 @@ pub use activity::ActivityLog;
 pub use bell::Doorbell;
 pub use disk::{free_bytes, free_inodes, index_may_fault, same_filesystem};
 pub use lock::{Probe, Sight};
-pub use machine::{boot_id, machine_id};
+pub use machine::{PidLife, boot_id, machine_id};
 pub use note::{LockNote, ProcessId};
 pub use outsider::{group_advice, owner_advice};
 pub use round::RoundMark;

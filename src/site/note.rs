@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs::File, io, os::unix::fs::FileExt, time::Duration};
 
-use super::Site;
+use super::{Site, machine::PidLife};
 use crate::model::attempt::AttemptId;
 
 /// A note is far shorter; a file that is longer was not written by us.
@@ -24,6 +24,8 @@ pub struct LockNote {
     pub leader: Option<ProcessId>,
     pub leader_session: Option<i32>,
     pub boot_id: String,
+    /// In which the numbers of `run` and `leader` count.
+    pub life: PidLife,
     /// On the clock of the limits, when the attempt was started.
     pub since_boot: Duration,
     /// On the same clock, when the last of the exporter's tree had ended; what the run does after that may take long.
@@ -51,6 +53,12 @@ impl LockNote {
         Ok(Self::parse(&String::from_utf8_lossy(&text)))
     }
 
+    /// Whether the numbers in it may lead to processes that are there now: they are of this boot, and of this life of the
+    /// process numbers.
+    pub fn numbers_hold(&self, boot: &str, here: PidLife) -> bool {
+        self.boot_id == boot && self.life.may_be(here)
+    }
+
     fn text(&self) -> String {
         let mut text = format!("boot {}\nsince_boot_ms {}\n", self.boot_id, self.since_boot.as_millis());
         let mut line = |key: &str, value: Option<String>| {
@@ -58,6 +66,8 @@ impl LockNote {
                 let _ = writeln!(text, "{key} {value}");
             }
         };
+        line("pid_namespace", self.life.namespace.map(|inode| inode.to_string()));
+        line("pid_1", self.life.first.map(|start| start.to_string()));
         line("run", self.run.map(ProcessId::text));
         line("leader", self.leader.map(ProcessId::text));
         line("session", self.leader_session.map(|session| session.to_string()));
@@ -75,6 +85,8 @@ impl LockNote {
             match key {
                 "boot" => value.clone_into(&mut note.boot_id),
                 "since_boot_ms" => note.since_boot = Duration::from_millis(value.parse().unwrap_or(0)),
+                "pid_namespace" => note.life.namespace = value.parse().ok(),
+                "pid_1" => note.life.first = value.parse().ok(),
                 "run" => note.run = ProcessId::parse(value),
                 "leader" => note.leader = ProcessId::parse(value),
                 "session" => note.leader_session = value.parse().ok(),
@@ -122,6 +134,7 @@ mod tests {
             leader: Some(ProcessId { pid: 13, start: 3457 }),
             leader_session: Some(13),
             boot_id: "b7c1".into(),
+            life: PidLife { namespace: Some(4_026_531_836), first: Some(12) },
             since_boot: Duration::from_millis(9876),
             ended: Some(Duration::from_millis(9999)),
             is_stuck: true,

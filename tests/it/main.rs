@@ -22,6 +22,7 @@ mod cgi;
 mod check;
 mod classes;
 mod clocks;
+mod containers;
 mod cron;
 mod crowd;
 mod delayed;

@@ -24,7 +24,7 @@ use crate::{
         status::Outcome,
     },
     process::{self, Ending, Order, Process, Reason},
-    site::{self, LockNote, ProcessId},
+    site::{self, LockNote, PidLife, ProcessId},
     store::{Store, Tx},
 };
 
@@ -127,6 +127,7 @@ fn note(lock: &File, begun: Duration, leader: Option<Process>, ended: Option<Dur
         leader: leader.map(id),
         leader_session: leader.map(|leader| leader.pid),
         boot_id: site::boot_id()?,
+        life: PidLife::here()?,
         since_boot: begun,
         ended,
         ..LockNote::default()

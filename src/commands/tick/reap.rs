@@ -18,7 +18,7 @@ use crate::{
         Process, log,
         tree::{Swept, TreeIds, end_stuck_tree, end_tree},
     },
-    site::{LockNote, Probe, ProcessId, Sight, boot_id},
+    site::{LockNote, PidLife, Probe, ProcessId, Sight, boot_id},
 };
 
 /// An attempt may outlive its time-out and its `kill_after` by so much before it is overdue.
@@ -124,25 +124,36 @@ fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Resu
     let took = note.filter(|note| note.boot_id == boot).map(elapsed);
     let took = took.unwrap_or_else(|| round.now.since(claim.started));
     let outcome = outcome(round, claim)?;
-    let restarted = was_restarted(round, claim, note, &boot);
+    let restarted = was_restarted(round, claim, note, &boot)?;
     let bare = Record::bare(outcome, Stamp::now(), took);
     Ok(match outcome {
         Outcome::Ok => Record { output_size: size(round, claim), ..bare },
         _ => Record {
-            restarted,
-            detail: Some(if restarted { "the machine was restarted" } else { "its run process died" }.to_owned()),
+            restarted: restarted.is_some(),
+            detail: Some(restarted.unwrap_or("its run process died").to_owned()),
             log_tail: log::last_words(&round.world.site.log_of(&claim.attempt)),
             ..bare
         },
     })
 }
 
-/// Whether the machine was restarted since it began. A power cut can take the note with it.
-fn was_restarted(round: &Round, claim: &Claim, note: Option<&LockNote>, boot: &str) -> bool {
-    match note.map(|note| &*note.boot_id).filter(|noted| !noted.is_empty()) {
+/// What was restarted since it began, if anything was. A power cut can take the note with it.
+fn was_restarted(
+    round: &Round,
+    claim: &Claim,
+    note: Option<&LockNote>,
+    boot: &str,
+) -> anyhow::Result<Option<&'static str>> {
+    let machine = match note.map(|note| &*note.boot_id).filter(|noted| !noted.is_empty()) {
         Some(noted) => noted != boot,
         None => claim.started < round.now.minus(clock::since_boot()),
+    };
+    if machine {
+        return Ok(Some("the machine was restarted"));
     }
+    let here = PidLife::here()?;
+    let container = note.is_some_and(|note| !note.life.may_be(here));
+    Ok(container.then_some("the container was restarted"))
 }
 
 /// What an attempt without its run has come to.
@@ -169,10 +180,10 @@ fn elapsed(note: &LockNote) -> Duration {
     clock::since_boot().saturating_sub(note.since_boot)
 }
 
-/// Numbers of an earlier boot lead to nobody, or to strangers. An error: nobody knows of which boot they are.
+/// Numbers of an earlier boot or container lead to nobody, or to strangers. An error: nobody knows whose they are.
 pub fn ids(attempt: &AttemptId, note: Option<&LockNote>) -> anyhow::Result<TreeIds> {
-    let boot = boot_id()?;
-    let note = note.filter(|note| note.boot_id == boot);
+    let (boot, here) = (boot_id()?, PidLife::here()?);
+    let note = note.filter(|note| note.numbers_hold(&boot, here));
     let process = |id: Option<ProcessId>| id.map(|id| Process { pid: id.pid, start: id.start });
     Ok(TreeIds {
         attempt: attempt.to_string(),

@@ -19,7 +19,7 @@ use crate::{
         status::Outcome,
     },
     process::{self, Ending, Order, Overseer, Progress, Wish},
-    site::{LockNote, ProcessId, Site, boot_id},
+    site::{LockNote, PidLife, ProcessId, Site, boot_id},
 };
 
 /// Runs the exporter once; exit 0 if it left an acceptable file, else 70.
@@ -102,6 +102,7 @@ fn note(lock: &File, leader: process::Process) -> std::io::Result<()> {
         leader: Some(id(leader)),
         leader_session: Some(leader.pid),
         boot_id: boot_id()?,
+        life: PidLife::here()?,
         since_boot: clock::since_boot(),
         ended: None,
         ..LockNote::default()
