@@ -28,7 +28,7 @@ impl World {
     pub fn load(global: &Global) -> Result<Self, Failure> {
         let file = config::locate(global.config.as_deref());
         let config = config::load(&file).map_err(|error| Failure::new(Exit::Config, error))?;
-        let site = Site::new(config.state_dir.clone());
+        let site = Site::of(&config);
         let cache = Cache::new(site.cache());
         Ok(Self { config, site, cache })
     }
@@ -89,7 +89,30 @@ impl World {
             Err(StoreError::DiskFull) if self.site.give_up_reserve().unwrap_or(false) => open(),
             opened => opened,
         };
-        opened.map_err(|error| Failure::from(error.at(&self.config.database)))
+        opened.map_err(|error| match error {
+            StoreError::Missing => Failure::because(
+                Exit::Config,
+                self.no_site().unwrap_or_else(|| format!("there is no database yet; {}", self.site.remedy())),
+            ),
+            error => self.instead(error.at(&self.config.database).into(), None),
+        })
+    }
+
+    fn no_site(&self) -> Option<String> {
+        Site::open(&self.config).err().map(|error| error.to_string())
+    }
+
+    /// What keeps the site from being used, in place of what a command has met by that: the sentence that `status` has for
+    /// it, too. Without such a reason the failure stays what it is.
+    pub fn instead(&self, failure: Failure, exporter: Option<&str>) -> Failure {
+        let (site, config) = (&self.site, &self.config);
+        let of_exports = |exporter| site.export_refusal(config).or_else(|| site.exporter_refusal(exporter));
+        let refusal =
+            || self.no_site().or_else(|| site.queue_refusal(config)).or_else(|| exporter.and_then(of_exports));
+        match failure.exit {
+            Exit::Io => refusal().map_or(failure, |sentence| Failure::because(Exit::Io, sentence)),
+            _ => failure,
+        }
     }
 }
 

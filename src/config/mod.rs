@@ -50,7 +50,7 @@ use self::{
     sheet::{Sheet, Table},
 };
 
-const FILE: &str = "/etc/pressroom/pressroom.toml";
+pub const FILE: &str = "/etc/pressroom/pressroom.toml";
 const STATE_DIR: &str = "/var/lib/pressroom";
 const DATABASE: &str = "queue/pressroom.db";
 const CLIENT_NAMES: [(&str, ClientNames); 2] = [("hashed", ClientNames::Hashed), ("plain", ClientNames::Plain)];

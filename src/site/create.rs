@@ -31,7 +31,7 @@ impl Site {
     /// Done again it does nothing. `user` and `group` are names or numbers, by default those of an existing site or
     /// the caller's; another `user` needs root.
     pub fn create(config: &Config, user: Option<&str>, group: Option<&str>) -> anyhow::Result<Vec<String>> {
-        let site = Self { state_dir: config.state_dir.clone() };
+        let site = Self::of(config);
         let existing = fs::metadata(site.marker()).and_then(|_| fs::metadata(&site.state_dir)).ok();
         let owners = Owners::resolve(user, group, existing.map(|about| (about.uid(), about.gid())))?;
         let mut maker = Maker { owners, done: Vec::new() };

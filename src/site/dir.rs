@@ -6,7 +6,7 @@ use std::{
     io,
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-        unix::ffi::OsStrExt,
+        unix::{ffi::OsStrExt, fs::FileTypeExt},
     },
     path::Path,
 };
@@ -171,6 +171,17 @@ impl About {
 
     pub const fn is_dir(&self) -> bool {
         matches!(self.kind, Kind::Directory)
+    }
+}
+
+impl From<std::fs::FileType> for Kind {
+    fn from(kind: std::fs::FileType) -> Self {
+        match kind {
+            kind if kind.is_file() => Self::File,
+            kind if kind.is_dir() => Self::Directory,
+            kind if kind.is_fifo() => Self::Fifo,
+            _ => Self::Other,
+        }
     }
 }
 

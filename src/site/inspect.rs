@@ -20,8 +20,6 @@ use super::{
 };
 use crate::config::Config;
 
-const REMEDY: &str = "run `pressroom check --create`";
-
 impl Site {
     /// One sentence for each thing that keeps the site from working: file system, kinds, owners, modes.
     pub fn problems(&self, config: &Config) -> Vec<String> {
@@ -31,13 +29,13 @@ impl Site {
         };
         let mut problems = self.disk_problems();
         if top.mode() & 0o7777 != TOP_MODE {
-            problems.push(wrong_mode(&self.state_dir, top.mode() & 0o7777, TOP_MODE));
+            problems.push(wrong_mode(&self.state_dir, top.mode() & 0o7777, TOP_MODE, &self.remedy()));
         }
         problems.extend(membership(Uid::from_raw(top.uid()), Gid::from_raw(top.gid())));
         let items = [layout::items(self, config), layout::shelves(self, config)].concat();
-        problems.extend(items.iter().flat_map(|item| item_problems(item, (top.uid(), top.gid()))));
+        problems.extend(items.iter().flat_map(|item| self.item_problems(item, (top.uid(), top.gid()))));
         let there = layout::companions(self, config).into_iter().filter(|item| item.path.symlink_metadata().is_ok());
-        problems.extend(there.flat_map(|item| item_problems(&item, (top.uid(), top.gid()))));
+        problems.extend(there.flat_map(|item| self.item_problems(&item, (top.uid(), top.gid()))));
         problems
     }
 
@@ -84,7 +82,7 @@ impl Site {
         let work = self.work();
         let (one, other) = match opened_twice(&work) {
             Ok(pair) => pair,
-            Err(error) => return Some(format!("cannot try a lock in {}: {error}; {REMEDY}", work.display())),
+            Err(error) => return Some(format!("cannot try a lock in {}: {error}; {}", work.display(), self.remedy())),
         };
         let broken = one.try_lock_exclusive().is_err() || other.try_lock_exclusive().is_ok();
         broken.then(|| format!("file locks do not work in {}; use a local file system", work.display()))
@@ -93,6 +91,43 @@ impl Site {
     /// The name of the user who owns the site and whose crontab ticks; a number if it has no name.
     pub fn owner(&self) -> io::Result<String> {
         Ok(user_name(Uid::from_raw(fs::metadata(&self.state_dir)?.uid())))
+    }
+
+    fn item_problems(&self, item: &Item, owner: (u32, u32)) -> Vec<String> {
+        let label = item.path.display();
+        match look(&item.path) {
+            Ok(Some(about)) if about.kind == item.kind => self.owner_and_mode(item, &about, owner),
+            Ok(Some(_)) => {
+                vec![format!("{label} is not {}; move it away and {}", layout::word(item.kind), self.remedy())]
+            }
+            Ok(None) => vec![format!("{label} is missing; {}", self.remedy())],
+            // What another user may not look at is his to check; the mode can still be seen.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                let mode = fs::symlink_metadata(&item.path).map(|about| about.mode() & 0o7777);
+                mode.into_iter()
+                    .filter(|mode| *mode != item.mode)
+                    .map(|mode| wrong_mode(&item.path, mode, item.mode, &self.remedy()))
+                    .collect()
+            }
+            Err(error) => vec![format!("cannot look at {label}: {error}")],
+        }
+    }
+
+    fn owner_and_mode(&self, item: &Item, about: &About, (uid, gid): (u32, u32)) -> Vec<String> {
+        let label = item.path.display();
+        let mut problems = Vec::new();
+        if about.uid != uid && !item.shared {
+            let (is, should) = (user_name(Uid::from_raw(about.uid)), user_name(Uid::from_raw(uid)));
+            problems.push(format!("{label} belongs to user {is}, not {should}; {}", self.remedy_by_root()));
+        }
+        if about.gid != gid {
+            let (is, should) = (group_name(Gid::from_raw(about.gid)), group_name(Gid::from_raw(gid)));
+            problems.push(format!("{label} belongs to group {is}, not {should}; {}", self.remedy_by_root()));
+        }
+        if about.mode != item.mode {
+            problems.push(wrong_mode(&item.path, about.mode, item.mode, &self.remedy()));
+        }
+        problems
     }
 }
 
@@ -105,24 +140,6 @@ fn opened_twice(dir: &Path) -> io::Result<(File, File)> {
     Ok((one, other?))
 }
 
-fn item_problems(item: &Item, owner: (u32, u32)) -> Vec<String> {
-    let label = item.path.display();
-    match look(&item.path) {
-        Ok(Some(about)) if about.kind == item.kind => owner_and_mode(item, &about, owner),
-        Ok(Some(_)) => vec![format!("{label} is not {}; move it away and {REMEDY}", layout::word(item.kind))],
-        Ok(None) => vec![format!("{label} is missing; {REMEDY}")],
-        // What another user may not look at is his to check; the mode can still be seen.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let mode = fs::symlink_metadata(&item.path).map(|about| about.mode() & 0o7777);
-            mode.into_iter()
-                .filter(|mode| *mode != item.mode)
-                .map(|mode| wrong_mode(&item.path, mode, item.mode))
-                .collect()
-        }
-        Err(error) => vec![format!("cannot look at {label}: {error}")],
-    }
-}
-
 fn look(path: &Path) -> io::Result<Option<About>> {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => Dir::locate(parent)?.about(name),
@@ -130,23 +147,6 @@ fn look(path: &Path) -> io::Result<Option<About>> {
     }
 }
 
-fn owner_and_mode(item: &Item, about: &About, (uid, gid): (u32, u32)) -> Vec<String> {
-    let label = item.path.display();
-    let mut problems = Vec::new();
-    if about.uid != uid && !item.shared {
-        let (is, should) = (user_name(Uid::from_raw(about.uid)), user_name(Uid::from_raw(uid)));
-        problems.push(format!("{label} belongs to user {is}, not {should}; {REMEDY}"));
-    }
-    if about.gid != gid {
-        let (is, should) = (group_name(Gid::from_raw(about.gid)), group_name(Gid::from_raw(gid)));
-        problems.push(format!("{label} belongs to group {is}, not {should}; {REMEDY}"));
-    }
-    if about.mode != item.mode {
-        problems.push(wrong_mode(&item.path, about.mode, item.mode));
-    }
-    problems
-}
-
-fn wrong_mode(path: &Path, is: u32, should: u32) -> String {
-    format!("{} has mode {is:04o}, not {should:04o}; {REMEDY}", path.display())
+pub(super) fn wrong_mode(path: &Path, is: u32, should: u32, remedy: &str) -> String {
+    format!("{} has mode {is:04o}, not {should:04o}; {remedy}", path.display())
 }

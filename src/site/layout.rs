@@ -31,7 +31,7 @@ pub(super) fn items(site: &Site, config: &Config) -> Vec<Item> {
         item(site.work(), Kind::Directory, 0o700, false),
         item(site.log(), Kind::Directory, 0o700, false),
         item(site.queue(), Kind::Directory, 0o2770, false),
-        item(site.tick_lock(), Kind::File, 0o600, false),
+        tick_lock(site),
         item(site.tick_next(), Kind::File, 0o600, false),
         item(config.database.clone(), Kind::File, 0o660, true),
         item(site.doorbell(), Kind::Fifo, 0o660, true),
@@ -41,9 +41,18 @@ pub(super) fn items(site: &Site, config: &Config) -> Vec<Item> {
 
 /// The directories of exporters in the cache, as far as there are any: runs make them, and must be able to publish there.
 pub(super) fn shelves(site: &Site, config: &Config) -> Vec<Item> {
-    let there =
-        config.exporters.keys().map(|name| site.cache().join(name)).filter(|path| path.symlink_metadata().is_ok());
-    there.map(|path| Item { path, kind: Kind::Directory, mode: 0o2750, shared: false }).collect()
+    let all = config.exporters.keys().map(|name| shelf(site, name));
+    all.filter(|item| item.path.symlink_metadata().is_ok()).collect()
+}
+
+/// One of them.
+pub(super) fn shelf(site: &Site, exporter: &str) -> Item {
+    Item { path: site.cache().join(exporter), kind: Kind::Directory, mode: 0o2750, shared: false }
+}
+
+/// Made anew by a tick that finds none.
+pub(super) fn tick_lock(site: &Site) -> Item {
+    Item { path: site.tick_lock(), kind: Kind::File, mode: 0o600, shared: false }
 }
 
 /// What `SQLite` keeps beside the database, and what visits have made at run time; it may be absent.

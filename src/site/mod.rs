@@ -19,6 +19,7 @@ mod marker;
 mod note;
 mod outsider;
 mod owners;
+mod refusal;
 mod reserve;
 mod round;
 mod shared;
@@ -46,6 +47,8 @@ use crate::{config::Config, model::attempt::AttemptId};
 #[derive(Clone, Debug)]
 pub struct Site {
     state_dir: PathBuf,
+    /// The configuration, if a command has to name it.
+    config_file: Option<PathBuf>,
 }
 
 /// Why there is no site to work in. The text says what to do.
@@ -64,7 +67,12 @@ impl fmt::Display for SiteError {
         match self {
             Self::Missing(dir) => write!(out, "there is no state directory {}", dir.display())?,
             Self::NotOurs(dir) => write!(out, "{} is not a state directory of pressroom", dir.display())?,
-            Self::Io(path, error) => return write!(out, "cannot look at {}: {error}", path.display()),
+            Self::Io(path, error) => {
+                write!(out, "cannot look at {}: {error}", path.display())?;
+                let top = path.parent().filter(|_| error.kind() == ErrorKind::PermissionDenied);
+                let advice = top.and_then(|top| fs::metadata(top).ok()).map(|top| refusal::stranger(&top));
+                return advice.map_or(Ok(()), |advice| write!(out, "; {advice}"));
+            }
         }
         write!(out, "; run `pressroom check --create`")
     }
@@ -72,13 +80,19 @@ impl fmt::Display for SiteError {
 
 impl Site {
     /// The places below a state directory at which nobody has looked yet.
+    #[cfg(test)]
     pub const fn new(state_dir: PathBuf) -> Self {
-        Self { state_dir }
+        Self { state_dir, config_file: None }
+    }
+
+    /// The same, of a configuration.
+    pub fn of(config: &Config) -> Self {
+        Self { state_dir: config.state_dir.clone(), config_file: refusal::unusual(&config.file) }
     }
 
     /// The site of this configuration, if its marker is there. Costs one look at a file.
     pub fn open(config: &Config) -> Result<Self, SiteError> {
-        let site = Self { state_dir: config.state_dir.clone() };
+        let site = Self::of(config);
         let marker = site.marker();
         match fs::symlink_metadata(&marker) {
             Ok(about) if about.is_file() => Ok(site),

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use rusqlite::{hooks::Wal, wal::CheckpointMode};
 
-use super::{Result, Store, StoreError, busy, opening::beside, rows::Count};
+use super::{Result, Store, StoreError, View, busy, opening::beside, rows::Count};
 
 /// Pages of the log between two commits that copy it back. Whoever opens the database while nobody else has it open
 /// reads the whole log first, so a lone request pays for a long log; a copy costs one more wait for the disk. Both are
@@ -59,10 +59,7 @@ impl Store {
 
     /// Refuses a database that another machine's tick has used. An empty id on either side is not compared.
     pub fn expect_machine(&self, machine_id: &str) -> Result<()> {
-        match self.view().machine_id()? {
-            Some(known) if !machine_id.is_empty() && known != machine_id => Err(StoreError::OtherMachine),
-            _ => Ok(()),
-        }
+        self.view().expect_machine(machine_id)
     }
 
     /// Bytes of the database and of its write-ahead log.
@@ -74,5 +71,15 @@ impl Store {
     /// The version of SQLite that is built in.
     pub fn sqlite_version() -> &'static str {
         rusqlite::version()
+    }
+}
+
+impl View<'_> {
+    /// [`Store::expect_machine`].
+    pub fn expect_machine(&self, machine_id: &str) -> Result<()> {
+        match self.machine_id()? {
+            Some(known) if !machine_id.is_empty() && known != machine_id => Err(StoreError::OtherMachine),
+            _ => Ok(()),
+        }
     }
 }

@@ -119,7 +119,7 @@ fn a_database_that_is_missing_foreign_newer_or_none_at_all() {
     rusqlite::Connection::open(&database).unwrap().execute_batch("CREATE TABLE recipes (name TEXT)").unwrap();
     each("the database file is not a database of pressroom");
     forget();
-    site.ask("Emma").exits(78).warns("there is no database yet; run `pressroom check --create`");
+    site.ask("Emma").exits(78).warns("there is no database yet; run `pressroom check --create --user ");
     site.tick().exits(78).warns("there is no database yet");
     site.run(&["tick", "--dry-run", "--allow-root"]).exits(78).warns("there is no database yet");
     assert!(!database.exists());
@@ -187,7 +187,12 @@ fn a_state_directory_that_cannot_be_written() {
     }
     Done::of(&mut as_nobody(&site, &["request", "epub", "title=Emma"])).exits(0).says("ready ").stderr("");
     let denied = Done::of(&mut as_nobody(&site, &["request", "epub", "title=Nana"]));
-    denied.exits(74).stdout("").warns("cannot open ").warns("pressroom.db").warns("ermission denied");
+    denied
+        .exits(74)
+        .stdout("")
+        .warns("cannot be written: Permission denied; use `sudo -u root pressroom …`, or join group root")
+        .warns("pressroom.db")
+        .warns("ermission denied");
     let tick = Done::of(&mut as_nobody(&site, &["tick"]));
     tick.exits(74).stdout("").warns("tick.lock").warns("ermission denied");
     let mut create = as_nobody(&site, &["check", "--create"]);
@@ -205,8 +210,6 @@ fn a_directory_of_the_cache_that_cannot_be_written_is_named() {
     fs::set_permissions(site.path("s/cache/epub"), fs::Permissions::from_mode(0o2755)).unwrap();
     site.ask("Emma").exits(75);
     site.tick().exits(0);
-    site.mailed()
-        .exits(0)
-        .warns("cannot publish the output: cache/epub/Emma.epub cannot be written: permission denied; run");
+    site.mailed().exits(0).warns("cache/epub belongs to user root, not ");
     site.run(&["check"]).exits(78).warns("s/cache/epub belongs to user root, not ");
 }

@@ -65,7 +65,7 @@ fn where_no_lock_can_be_made_a_tick_fails_and_no_job_does() {
         println!("SKIPPED: where_no_lock_can_be_made_a_tick_fails_and_no_job_does: no namespaces");
         return;
     };
-    tick.exits(74).warns("cannot make a lock in work/: Read-only file system");
+    tick.exits(74).warns("work cannot be written: Read-only file system; mount it for writing");
     without(&site, &mounts, &["status"]).expect("as before").exits(2).says("work cannot be written");
     site.ask("Emma").exits(75).stdout("queued 1\n");
 }

@@ -64,6 +64,7 @@ mod real;
 mod records;
 mod recovery;
 mod refusals;
+mod refused;
 mod reports;
 mod request;
 mod retries;

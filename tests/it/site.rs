@@ -125,6 +125,11 @@ impl Site {
         self
     }
 
+    /// The user of [`Site::by_nobody`].
+    pub fn user(&self) -> Option<u32> {
+        self.user
+    }
+
     /// Makes the state directory.
     #[track_caller]
     pub fn create(self) -> Self {

@@ -45,7 +45,8 @@ fn look(world: &World, store: &Store, found: &mut Found) {
 
 /// What `status` would say, except what is looked at here more closely.
 fn others(report: Report) -> impl Iterator<Item = String> {
-    const CLOSER: [&str; 5] = ["never_ticked", "no_tick", "disk_low", "inodes_low", "exporter_broken"];
+    const CLOSER: [&str; 7] =
+        ["never_ticked", "no_tick", "disk_low", "inodes_low", "exporter_broken", "not_writable", "other_machine"];
     report.findings.into_iter().filter(|finding| !CLOSER.contains(&finding.code)).map(|finding| finding.text)
 }
 

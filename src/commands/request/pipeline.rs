@@ -23,7 +23,8 @@ use crate::{
 /// The answer of a fresh file, if that is all that is asked for. No database is opened.
 pub fn at_once(world: &World, ask: &Ask) -> Result<Option<Answer>, Failure> {
     let now = Stamp::now();
-    let cached = if ask.after.is_none() { look(world, ask)? } else { None };
+    let looked = if ask.after.is_none() { look(world, ask) } else { Ok(None) };
+    let cached = looked.map_err(|error| world.instead(error.into(), Some(&ask.exporter.name)))?;
     let fresh = cached.filter(|cached| age(ask, cached, now) == Freshness::Fresh);
     Ok(fresh.map(|cached| ready(ask, &cached, now)))
 }
@@ -35,7 +36,8 @@ pub fn answer(world: &World, ask: &Ask) -> Result<Answer, Failure> {
     }
     let now = Stamp::now();
     point::at("request-looked-at-file");
-    match in_database(world, ask, now).or_else(try_later) {
+    let answer = in_database(world, ask, now).or_else(try_later);
+    match answer.map_err(|failure| world.instead(failure, Some(&ask.exporter.name))) {
         Ok(answer) => Ok(stale(world, ask, now).filter(|_| answer.state != State::Ready).unwrap_or(answer)),
         // Whatever is wrong with the database: an old file serves better than no answer, and the admin has to know.
         Err(failure) => match stale(world, ask, now) {

@@ -60,7 +60,7 @@ pub fn publish(
             record.output_size = Some(size);
             point::at("run-prepared");
             match publish_and_forget(world, store, &Ended::new(claim, &record), &prepared) {
-                Err(failure) => Refused::unpublished(failure)?,
+                Err(failure) => Refused::unpublished(world.site.exporter_refusal(&claim.exporter), failure)?,
                 Ok(()) => return Ok(()),
             }
         }
@@ -81,11 +81,11 @@ struct Refused {
 impl Refused {
     /// A file that cannot get its name: a directory lies in its place, or the disk is full. What the database refused
     /// stays a failure of the run.
-    fn unpublished(failure: Failure) -> Result<Self, Failure> {
+    fn unpublished(known: Option<String>, failure: Failure) -> Result<Self, Failure> {
         match failure.error.as_ref().and_then(|error| error.downcast_ref::<std::io::Error>()) {
             Some(error) => Ok(Self {
                 outcome: Outcome::NoOutput,
-                detail: format!("cannot publish the output: {error}"),
+                detail: format!("cannot publish the output: {}", known.unwrap_or_else(|| error.to_string())),
                 message: None,
             }),
             None => Err(failure),

@@ -1,11 +1,6 @@
 //! What is wrong, how bad that is, and what to do about it.
 
-use std::{path::PathBuf, time::Duration};
-
-use nix::{
-    errno::Errno,
-    unistd::{AccessFlags, Uid, access},
-};
+use std::time::Duration;
 
 use super::{gather::Report, running::Running};
 use crate::{
@@ -67,7 +62,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(writer(report));
     found.extend(unnamed(world));
     found.extend(leftovers(world));
-    found.extend(unwritable(world));
+    found.extend(refused(world, report));
     found.extend(report.queues.iter().flat_map(queue));
     found.extend(world.config.broken().iter().map(exporter));
     found.extend(report.breakers.iter().map(breaker));
@@ -154,16 +149,15 @@ fn cache(report: &Report) -> Option<Finding> {
     (cache.excess > 0).then(|| warning("cache_full", text))
 }
 
-/// Whatever refuses us: a file system mounted read-only, an attribute, a lost permission. Only the owner can tell of
-/// the directories that are closed to others.
-fn unwritable(world: &World) -> Option<Finding> {
-    let site = &world.site;
-    let is_ours = site.is_owner() || Uid::effective().is_root();
-    let refused = |dir: &PathBuf| access(dir, AccessFlags::W_OK).err().filter(|why| is_ours || *why != Errno::EACCES);
-    let dirs = [site.queue(), site.work(), site.cache()];
-    let (dir, error) = dirs.into_iter().find_map(|dir| refused(&dir).map(|error| (dir, error)))?;
-    let text = format!("{} cannot be written: {}; nothing can be queued or started", dir.display(), error.desc());
-    Some(critical("not_writable", text))
+/// Whatever refuses requests or ticks, in the words in which they say it.
+fn refused(world: &World, report: &Report) -> Vec<Finding> {
+    let (site, config) = (&world.site, &world.config);
+    let exporters = || config.exporters.keys().find_map(|name| site.exporter_refusal(name));
+    let place = site.queue_refusal(config).or_else(|| site.export_refusal(config)).or_else(exporters);
+    let place = place.map(|text| critical("not_writable", text));
+    let log = site.log_refusal(config).map(|text| warning("not_writable", format!("{text}; exports have no log")));
+    let machine = report.refused.as_ref().map(|text| critical("other_machine", text));
+    [machine, place, log].into_iter().flatten().collect()
 }
 
 /// What a tick has told once.

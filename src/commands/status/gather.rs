@@ -57,6 +57,8 @@ pub struct Report {
     pub last_hour: Vec<(Outcome, u64)>,
     /// Exporters whose breaker is not closed.
     pub breakers: Vec<(String, Breaker)>,
+    /// Why ticks refuse the database, though it can be read.
+    pub refused: Option<String>,
     /// A process that holds the write lock and does not let go.
     pub writer: Option<String>,
     /// Since the beginning.
@@ -121,6 +123,7 @@ impl Report {
             disk: disk(world),
             last_hour: view.outcomes_since(now.minus(HOUR))?,
             breakers: breakers(world, view, now)?,
+            refused: view.expect_machine(&site::machine_id()).err().map(|error| error.to_string()),
             writer: running::stuck_writer(&world.config.database),
             tallies: view.tallies()?,
             findings: Vec::new(),

@@ -30,6 +30,8 @@ pub fn print(world: &World, report: &Report, paper: &mut Paper) {
 pub fn broken(paper: &mut Paper) {
     up(false, paper);
     plain(paper, "pressroom_state", "How the site is: 0 well, 1 warning, 2 critical.", 2.0);
+    head(paper, "pressroom_finding", "gauge", "What is wrong: 1 warning, 2 critical.");
+    sample(paper, "pressroom_finding", &[("code", "broken")], 2.0);
 }
 
 fn up(up: bool, paper: &mut Paper) {

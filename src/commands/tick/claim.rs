@@ -46,7 +46,8 @@ pub fn wake(round: &mut Round) -> anyhow::Result<()> {
 
 /// One batch of claims, then one launch for each.
 pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
-    if let Some(problem) = process::cannot_supervise() {
+    let unusable = || round.world.site.export_refusal(&round.world.config);
+    if let Some(problem) = process::cannot_supervise().or_else(unusable) {
         round.trouble = Trouble::NothingStarts; // which is no job's fault: none is claimed
         bail!(problem);
     }

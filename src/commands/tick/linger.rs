@@ -34,7 +34,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Vec<Child>, Failure> {
     let until = since_boot().saturating_add(time);
     let bell = listen(world);
-    let Some(lock) = succeed(world, &signals)? else { return Ok(Vec::new()) };
+    let lock = succeed(world, &signals).map_err(|error| world.instead(error.into(), None))?;
+    let Some(lock) = lock else { return Ok(Vec::new()) };
     point::at("linger-took-lock");
     let store = open_store(world, &lock)?;
     let (full_due, pause_until) = (Duration::ZERO, Duration::ZERO);

@@ -75,7 +75,8 @@ fn unless_broken(world: &World) -> Result<(), Failure> {
 
 /// A plain tick: if another one is at work, there is nothing to do.
 fn once(world: &World, signals: signals::Stop) -> Result<Vec<Child>, Failure> {
-    let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()))?;
+    let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()));
+    let lock = lock.map_err(|error| world.instead(error.into(), None))?;
     let Some(lock) = lock else { return Ok(Vec::new()) };
     let mut store = open_store(world, &lock)?;
     let mut round = Round::new(world, &mut store, Some(&lock));
@@ -189,8 +190,14 @@ impl<'a> Round<'a> {
         self.problems.push(sentence);
     }
 
-    /// On stderr, so that cron mails it.
+    /// On stderr, so that cron mails it. What has stopped the steps comes first.
     fn tell(&mut self) {
+        if self.trouble != Trouble::None
+            && let Some(sentence) = self.world.site.queue_refusal(&self.world.config)
+        {
+            self.trouble = Trouble::NothingStarts;
+            self.problems.insert(0, sentence);
+        }
         for problem in self.problems.drain(..) {
             logging::diagnostic_line(problem);
         }

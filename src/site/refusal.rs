@@ -1,0 +1,155 @@
+//! What keeps requests or ticks from working in a state directory that is there: one sentence each, the same for `status`
+//! and for the command that is stopped by it.
+//!
+//! The kernel is asked, as far as it answers for the site's owner: what root may do says nothing about the crontab's user.
+
+use std::{
+    fs::{self, Metadata},
+    io::{self, ErrorKind},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use nix::{
+    errno::Errno,
+    unistd::{AccessFlags, Gid, Uid, access},
+};
+
+use super::{
+    Site,
+    dir::Kind,
+    inspect::wrong_mode,
+    layout::{self, Item},
+    owners::{group_name, user_name},
+};
+use crate::config::Config;
+
+impl Site {
+    /// What keeps jobs from being queued and ticks from working.
+    pub fn queue_refusal(&self, config: &Config) -> Option<String> {
+        let needed = layout::items(self, config).into_iter().filter(|item| {
+            let kept = [self.queue(), config.database.clone()];
+            kept.contains(&item.path)
+        });
+        let there = [layout::companions(self, config), vec![layout::tick_lock(self)]].concat();
+        let there = there.into_iter().filter(|item| item.path.symlink_metadata().is_ok());
+        needed.chain(there).find_map(|item| self.refusal(&item))
+    }
+
+    /// What keeps every export from being started or published.
+    pub fn export_refusal(&self, config: &Config) -> Option<String> {
+        let needed = layout::items(self, config);
+        let needed = needed.into_iter().filter(|item| [self.work(), self.cache()].contains(&item.path));
+        needed.into_iter().find_map(|item| self.refusal(&item))
+    }
+
+    /// What keeps exports from having a log.
+    pub fn log_refusal(&self, config: &Config) -> Option<String> {
+        layout::items(self, config).iter().find(|item| item.path == self.log()).and_then(|item| self.refusal(item))
+    }
+
+    /// What keeps the exports of one exporter from being published. `None` also if its directory is not there yet.
+    pub fn exporter_refusal(&self, exporter: &str) -> Option<String> {
+        let item = layout::shelf(self, exporter);
+        item.path.symlink_metadata().is_ok().then(|| self.refusal(&item)).flatten()
+    }
+
+    /// Why one of them cannot be used. What another user may not look at is not judged.
+    fn refusal(&self, item: &Item) -> Option<String> {
+        let top = fs::metadata(&self.state_dir).ok()?;
+        let about = match fs::symlink_metadata(&item.path) {
+            Ok(about) => about,
+            Err(error) => return self.absence(item, &error),
+        };
+        let label = item.path.display();
+        if Kind::from(about.file_type()) != item.kind && !about.is_symlink() {
+            let kind = layout::word(item.kind);
+            return Some(format!("{label} is not {kind}; move it away and {}", self.remedy()));
+        }
+        let denied = access(&item.path, needs(item)).err();
+        let us = Uid::effective();
+        let is_judge = us.is_root() || us.as_raw() == top.uid() || item.shared;
+        match denied {
+            Some(Errno::EACCES) if !is_judge => None,
+            Some(Errno::EACCES) => Some(self.wrong(item, &about, &top).unwrap_or_else(|| {
+                let advice = if us.as_raw() == top.uid() { self.remedy_by_root() } else { stranger(&top) };
+                format!("{label} cannot be written: {}; {advice}", Errno::EACCES.desc())
+            })),
+            Some(Errno::EROFS) => {
+                Some(format!("{label} cannot be written: {}; mount it for writing", Errno::EROFS.desc()))
+            }
+            Some(error) => Some(format!("{label} cannot be written: {}", error.desc())),
+            None if us.is_root() => self.wrong(item, &about, &top),
+            None => None,
+        }
+    }
+
+    fn absence(&self, item: &Item, error: &io::Error) -> Option<String> {
+        let label = item.path.display();
+        match error.kind() {
+            ErrorKind::PermissionDenied => None,
+            ErrorKind::NotFound => Some(format!("{label} is missing; {}", self.remedy())),
+            _ => Some(format!("cannot look at {label}: {error}")),
+        }
+    }
+
+    /// What its owner and mode keep the site's owner, or its group, from.
+    fn wrong(&self, item: &Item, about: &Metadata, top: &Metadata) -> Option<String> {
+        let label = item.path.display();
+        let (as_owner, as_group) = (item.mode & 0o700, item.mode & 0o070);
+        if item.shared && about.gid() != top.gid() {
+            let (is, should) = (group_name(Gid::from_raw(about.gid())), group_name(Gid::from_raw(top.gid())));
+            return Some(format!("{label} belongs to group {is}, not {should}; {}", self.remedy_by_root()));
+        }
+        if !item.shared && about.uid() != top.uid() {
+            let (is, should) = (user_name(Uid::from_raw(about.uid())), user_name(Uid::from_raw(top.uid())));
+            return Some(format!("{label} belongs to user {is}, not {should}; {}", self.remedy_by_root()));
+        }
+        let needed = if item.shared { as_owner | as_group } else { as_owner };
+        let is = about.mode() & 0o7777;
+        (is & needed != needed).then(|| wrong_mode(&item.path, is, item.mode, &self.remedy()))
+    }
+
+    /// What puts owners and modes right, as the caller has to type it: "run `…`".
+    pub fn remedy(&self) -> String {
+        let is_owner = fs::metadata(&self.state_dir).is_ok_and(|top| top.uid() == Uid::effective().as_raw());
+        if is_owner && !Uid::effective().is_root() {
+            return format!("run `pressroom check --create{}`", self.config_words());
+        }
+        self.remedy_by_root()
+    }
+
+    /// The same where only root can.
+    pub(super) fn remedy_by_root(&self) -> String {
+        let sudo = if Uid::effective().is_root() { "" } else { "sudo " };
+        let config = self.config_words();
+        match fs::metadata(&self.state_dir) {
+            Ok(top) => {
+                let (user, group) = (user_name(Uid::from_raw(top.uid())), group_name(Gid::from_raw(top.gid())));
+                format!("run `{sudo}pressroom check --create --user {user} --group {group}{config}`")
+            }
+            Err(_) => format!("run `pressroom check --create{config}`"),
+        }
+    }
+
+    /// sudo passes no variables on.
+    fn config_words(&self) -> String {
+        self.config_file.as_ref().map_or_else(String::new, |file| format!(" --config {}", file.display()))
+    }
+}
+
+/// For a caller who has no rights here.
+pub(super) fn stranger(top: &Metadata) -> String {
+    let (owner, group) = (user_name(Uid::from_raw(top.uid())), group_name(Gid::from_raw(top.gid())));
+    format!("use `sudo -u {owner} pressroom …`, or join group {group}")
+}
+
+fn needs(item: &Item) -> AccessFlags {
+    let both = AccessFlags::R_OK | AccessFlags::W_OK;
+    if item.kind == Kind::Directory { both | AccessFlags::X_OK } else { both }
+}
+
+/// The configuration, if it is not where it is looked for.
+pub(super) fn unusual(file: &Path) -> Option<PathBuf> {
+    (file != Path::new(crate::config::FILE)).then(|| file.to_owned())
+}
