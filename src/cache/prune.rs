@@ -99,12 +99,20 @@ pub fn choose(
 }
 
 impl Cache {
-    /// Sets files from more than a minute ahead back to `now`, in the cache and in `entries`; tells how many.
-    pub fn heal_future(&self, entries: &mut [Entry], now: Stamp, problems: &mut Vec<String>) -> usize {
+    /// Gives files from more than a minute ahead, and those between the two moments of `misdated`, the time `now`, in the
+    /// cache and in `entries`; tells how many.
+    pub fn heal(
+        &self,
+        entries: &mut [Entry],
+        now: Stamp,
+        misdated: Option<(Stamp, Stamp)>,
+        problems: &mut Vec<String>,
+    ) -> usize {
         let latest = now.plus(Duration::from_mins(1));
+        let is_wrong = |made: Stamp| made > latest || misdated.is_some_and(|(from, to)| made >= from && made <= to);
         let mut healed = 0;
-        for entry in entries.iter_mut().filter(|entry| entry.made > latest) {
-            match self.set_back(entry, now) {
+        for entry in entries.iter_mut().filter(|entry| is_wrong(entry.made)) {
+            match self.set_time_of(entry, now) {
                 Ok(true) => healed += 1,
                 Ok(false) => {}
                 Err(error) => problems.push(format!("cannot set the time of {}: {error}", entry.filename)),
@@ -113,7 +121,7 @@ impl Cache {
         healed
     }
 
-    fn set_back(&self, entry: &mut Entry, now: Stamp) -> io::Result<bool> {
+    fn set_time_of(&self, entry: &mut Entry, now: Stamp) -> io::Result<bool> {
         let Some((dir, name)) = self.find(entry)? else { return Ok(false) };
         set_time(&dir, name, now)?;
         if let Some(about) = dir.about(name)? {

@@ -118,6 +118,7 @@ pub struct RequestArgs {
     after_help = "Exit status: 0 the round is over, or another tick is at work (jobs may have failed); 64 wrong usage, 74 I/O, \
 78 configuration, or root without --allow-root."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct TickArgs {
     /// Print what a round would do; change nothing
     #[arg(long)]
@@ -128,6 +129,9 @@ pub struct TickArgs {
     /// Stay until the runs that this tick launched have ended
     #[arg(long)]
     pub wait: bool,
+    /// Believe the clock from the next full round on, whatever earlier rounds have seen
+    #[arg(long, conflicts_with = "dry_run")]
+    pub accept_clock: bool,
     /// Run as root all the same (in a container)
     #[arg(long)]
     pub allow_root: bool,

@@ -5,6 +5,7 @@ pub mod attempt;
 pub mod breaker;
 pub mod client;
 pub mod clock;
+pub mod doubt;
 pub mod event;
 pub mod filename;
 pub mod job;

@@ -55,7 +55,7 @@ pub use rlimits::unsettable;
 pub use spawn::spawn;
 pub use stage::{become_run, become_trial, cannot_supervise, hear_children, survive_file_limit, with_file_limit};
 pub use supervise::supervise;
-pub use sys::may_be_written;
+pub use sys::{clock_is_synchronised, may_be_written};
 pub use tree::Process;
 
 #[cfg(test)]

@@ -133,3 +133,29 @@ pub(super) fn default_signal(signal: Signal) -> io::Result<()> {
     unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) }?;
     Ok(())
 }
+
+/// Whether a time service stands by the wall clock, as far as the kernel knows; setting the clock by hand ends that.
+pub fn clock_is_synchronised() -> bool {
+    if let Some(told) = test_synchronised() {
+        return told;
+    }
+    let mut state = MaybeUninit::<libc::timex>::zeroed();
+    // SAFETY: the pointer is valid for the call. Without modes nothing is changed.
+    let answer = unsafe { libc::adjtimex(state.as_mut_ptr()) };
+    // SAFETY: all bytes were zero, which is a valid timex, and the kernel may have filled it in.
+    let state = unsafe { state.assume_init() };
+    (0..libc::TIME_ERROR).contains(&answer) && state.status & libc::STA_UNSYNC == 0
+}
+
+/// A clock that a test has set is synchronised, unless there is a file of its name and `.unsynchronised`.
+#[cfg(debug_assertions)]
+fn test_synchronised() -> Option<bool> {
+    let mut file = std::env::var_os("PRESSROOM_TEST_CLOCK")?;
+    file.push(".unsynchronised");
+    Some(!std::path::Path::new(&file).exists())
+}
+
+#[cfg(not(debug_assertions))]
+const fn test_synchronised() -> Option<bool> {
+    None
+}

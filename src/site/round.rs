@@ -5,16 +5,20 @@
 //! needs no space.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     os::unix::fs::{FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
-use super::Site;
-use crate::model::clock::{Stamp, TickMark};
+use super::{Site, lock::absent_is_fine};
+use crate::model::{
+    clock::{Stamp, TickMark},
+    doubt::Doubt,
+};
 
 /// A round, and how long after the one before it.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +26,8 @@ pub struct RoundMark {
     pub round: TickMark,
     /// Zero: not known.
     pub gap: Duration,
+    /// The clock was not believed then.
+    pub doubt: Option<Doubt>,
 }
 
 impl RoundMark {
@@ -32,7 +38,7 @@ impl RoundMark {
 
     /// `None`: no round has been marked, or not by us.
     pub fn read(lock: &File) -> Option<Self> {
-        let mut text = [0; 256];
+        let mut text = [0; 512];
         let length = lock.read_at(&mut text, 0).ok()?;
         Self::parse(std::str::from_utf8(&text[..length]).ok()?)
     }
@@ -40,7 +46,12 @@ impl RoundMark {
     fn text(&self) -> String {
         let TickMark { at, since_boot, boot_id } = &self.round;
         let (boot, gap) = (since_boot.as_millis(), self.gap.as_millis());
-        format!("at_ms {:020}\nsince_boot_ms {boot:020}\ngap_ms {gap:020}\nboot {boot_id:36}\n", at.0)
+        let mark = format!("at_ms {:020}\nsince_boot_ms {boot:020}\ngap_ms {gap:020}\nboot {boot_id:36}\n", at.0);
+        let nothing = Doubt { right: *at, is_exact: false, from: *at, steady: Duration::ZERO };
+        let Doubt { right, is_exact, from, steady } = self.doubt.as_ref().unwrap_or(&nothing);
+        let (is_doubted, exact, steady) = (u8::from(self.doubt.is_some()), u8::from(*is_exact), steady.as_millis());
+        let doubt = format!("right_ms {:020}\nexact {exact}\nfrom_ms {:020}\n", right.0, from.0);
+        format!("{mark}doubted {is_doubted}\n{doubt}steady_ms {steady:020}\n")
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -50,15 +61,51 @@ impl RoundMark {
         let since_boot = Duration::from_millis(value("since_boot_ms")?.parse().ok()?);
         let gap = Duration::from_millis(value("gap_ms")?.parse().ok()?);
         let boot_id = value("boot")?.trim().to_owned();
-        Some(Self { round: TickMark { at, since_boot, boot_id }, gap })
+        let doubt = if value("doubted") == Some("1") { Self::parse_doubt(value) } else { None };
+        Some(Self { round: TickMark { at, since_boot, boot_id }, gap, doubt })
     }
+
+    fn parse_doubt<'a>(mut value: impl FnMut(&str) -> Option<&'a str>) -> Option<Doubt> {
+        Some(Doubt {
+            right: Stamp(value("right_ms")?.parse().ok()?),
+            is_exact: value("exact")? == "1",
+            from: Stamp(value("from_ms")?.parse().ok()?),
+            steady: Duration::from_millis(value("steady_ms")?.parse().ok()?),
+        })
+    }
+}
+
+fn read(path: &Path) -> Option<RoundMark> {
+    let flags = O_NOFOLLOW | O_NONBLOCK;
+    RoundMark::read(&OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?)
 }
 
 impl Site {
     /// The mark of the last round, for who only looks: the lock itself is not tried.
     pub fn last_round(&self) -> Option<RoundMark> {
-        let flags = O_NOFOLLOW | O_NONBLOCK;
-        RoundMark::read(&OpenOptions::new().read(true).custom_flags(flags).open(self.tick_lock()).ok()?)
+        read(&self.tick_lock())
+    }
+
+    /// The admin has said that the clock is right at this moment. Read and removed by the next full round.
+    pub fn accepted_clock(&self) -> PathBuf {
+        self.state_dir().join("tick.clock")
+    }
+
+    pub fn accept_clock(&self, round: TickMark) -> io::Result<()> {
+        let path = self.accepted_clock();
+        absent_is_fine(fs::remove_file(&path))?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        RoundMark { round, gap: Duration::ZERO, doubt: None }.write(&file)
+    }
+
+    /// What the admin has said since the last full round.
+    pub fn take_accepted_clock(&self) -> Option<RoundMark> {
+        let path = self.accepted_clock();
+        let mark = read(&path);
+        if mark.is_some() {
+            let _ = fs::remove_file(path); // what stays is an old moment of another boot some day
+        }
+        mark
     }
 }
 
@@ -66,16 +113,28 @@ impl Site {
 mod tests {
     use super::*;
 
+    /// As an earlier pressroom has left it.
+    #[test]
+    fn a_mark_without_a_word_about_the_clock_is_read() {
+        let text = format!("at_ms {:020}\nsince_boot_ms {:020}\ngap_ms {:020}\nboot {:36}\n", 5, 6, 7, "b");
+        let mark = RoundMark::parse(&text).unwrap();
+        assert_eq!((mark.round.at, mark.gap, mark.doubt), (Stamp(5), Duration::from_millis(7), None));
+    }
+
     #[test]
     fn a_mark_is_read_as_it_was_written_and_takes_no_more_room_than_the_one_before() {
         let file = tempfile::tempfile().unwrap();
         assert_eq!(RoundMark::read(&file), None);
         for (at, boot) in [(1_800_000_000_123, "b7c1b7c1-0000-4000-8000-b7c1b7c1b7c1"), (-5, "")] {
             let round = TickMark { at: Stamp(at), since_boot: Duration::from_millis(77), boot_id: boot.into() };
-            let mark = RoundMark { round, gap: Duration::from_mins(15) };
-            mark.write(&file).unwrap();
-            assert_eq!(RoundMark::read(&file), Some(mark));
-            assert_eq!(file.metadata().unwrap().len(), 132);
+            let steady = Duration::from_mins(7);
+            let doubt = Doubt { right: Stamp(at - 9), is_exact: at > 0, from: Stamp(at + 9), steady };
+            for doubt in [Some(doubt), None] {
+                let mark = RoundMark { round: round.clone(), gap: Duration::from_mins(15), doubt };
+                mark.write(&file).unwrap();
+                assert_eq!(RoundMark::read(&file), Some(mark));
+                assert_eq!(file.metadata().unwrap().len(), 240);
+            }
         }
     }
 }

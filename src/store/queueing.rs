@@ -57,7 +57,8 @@ const TOUCH_ASKED: &str = "UPDATE job SET last_asked = max(last_asked, ?2) WHERE
 
 pub(super) const WAKE: &str = "
     UPDATE job SET waits = 0
-     WHERE id IN (SELECT id FROM job WHERE status = 0 AND waits = 1 AND run_after <= ? ORDER BY run_after LIMIT 1000)
+     WHERE id IN (SELECT id FROM job WHERE status = 0 AND waits = 1 AND run_after <= ?1
+                     AND NOT (run_after > ?2 AND run_after < ?3) ORDER BY run_after LIMIT 1000)
     RETURNING queue";
 
 const WAIT_FOR_SOURCE: &str = "UPDATE job SET waits = 2, source = ?2 WHERE id = ?1 AND status = 0";
@@ -180,7 +181,12 @@ impl Tx<'_> {
 
     /// Makes jobs ready whose time has come, at most 1000 in one go; says how many.
     pub fn wake(&self, now: Stamp) -> Result<usize> {
-        let queues = self.all(WAKE, params![now], |row| row.get::<_, String>(0))?;
+        self.wake_except(now, now, now)
+    }
+
+    /// The same, but those that wait for a time between `after` and `before` go on waiting.
+    pub fn wake_except(&self, now: Stamp, after: Stamp, before: Stamp) -> Result<usize> {
+        let queues = self.all(WAKE, params![now, after, before], |row| row.get::<_, String>(0))?;
         let mut woken = BTreeMap::new();
         for queue in &queues {
             *woken.entry(queue).or_insert(0) -= 1;

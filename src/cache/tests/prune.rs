@@ -122,7 +122,7 @@ fn a_file_from_the_future_is_set_back_and_one_of_the_next_minute_is_not() {
     world.aged("epub/soon.epub", 0);
     world.cache.age("epub/soon.epub", NOW.plus_ms(60_000)).unwrap();
     let mut entries = world.scan();
-    assert_eq!(world.cache.heal_future(&mut entries, NOW, &mut Vec::new()), 1);
+    assert_eq!(world.cache.heal(&mut entries, NOW, None, &mut Vec::new()), 1);
     assert_eq!(entries, world.scan());
     assert_eq!(entries.iter().map(|entry| entry.made).collect::<Vec<_>>(), [NOW, NOW.plus_ms(60_000)]);
 }

@@ -3,8 +3,14 @@
 use std::time::Duration;
 
 use crate::{
-    commands::tick::clock::{here, was_set},
-    model::clock::{Stamp, TickMark},
+    commands::{
+        tick::clock::{here, judged, was_set},
+        world::World,
+    },
+    model::{
+        clock::{Stamp, TickMark},
+        doubt::{Belief, Doubt},
+    },
 };
 
 /// A last tick further ahead than this shows a clock that was set back.
@@ -18,15 +24,25 @@ pub struct Clock {
     pub was_set: bool,
     /// The last tick lies so far ahead.
     pub ahead: Option<Duration>,
+    /// A round would not believe the clock. Only the owner of the site can tell.
+    pub doubt: Option<Doubt>,
 }
 
 /// Compares this moment with the last tick.
-pub fn of(last: Option<&TickMark>, now: Stamp) -> Clock {
+pub fn of(world: &World, last: Option<&TickMark>, now: Stamp) -> Clock {
     Clock {
         quiet: last.map(|last| now.since(last.at)),
         was_set: last.is_some_and(|last| was_set(last, &here(now))),
         ahead: last
             .map(|last| last.at.since(now))
             .filter(|ahead| ahead.as_millis() > TOLERANCE_MS.unsigned_abs().into()),
+        doubt: doubt(world, now),
+    }
+}
+
+fn doubt(world: &World, now: Stamp) -> Option<Doubt> {
+    match judged(&world.site.last_round()?, &here(now)) {
+        Belief::Doubted(doubt) => Some(doubt),
+        _ => None,
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{gather::Report, running::Running};
 use crate::{
-    commands::{queues::Queue, words, world::World},
+    commands::{queues::Queue, tick::clock::doubt_sentence, words, world::World},
     model::{
         breaker::Breaker,
         status::{DropReason, Outcome},
@@ -57,6 +57,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(tick(report));
     found.extend(time(report));
+    found.extend(retries(report));
     found.extend(disk(report));
     found.extend(cache(report));
     found.extend(writer(report));
@@ -96,6 +97,9 @@ fn tick(report: &Report) -> Option<Finding> {
 }
 
 fn time(report: &Report) -> Option<Finding> {
+    if let Some(doubt) = &report.clock.doubt {
+        return Some(warning("clock", doubt_sentence(doubt, report.now)));
+    }
     if let Some(ahead) = report.clock.ahead {
         let ahead = words::duration(ahead);
         return Some(warning(
@@ -105,6 +109,13 @@ fn time(report: &Report) -> Option<Finding> {
     }
     let text = "the clock was set since the last tick; check the time service";
     report.clock.was_set.then(|| warning("clock", text))
+}
+
+/// After the clock was set back. The next tick shortens their wait, unless it does not believe the clock yet.
+fn retries(report: &Report) -> Option<Finding> {
+    let jobs = words::count(report.late_retries, "job");
+    let text = format!("{jobs} would be tried again later than retry_max_delay from now: the clock was set back");
+    (report.late_retries > 0).then(|| warning("retry_late", text))
 }
 
 /// Bytes. With less the database cannot be written, whatever `min_free` says.

@@ -11,7 +11,7 @@ use crate::{
     commands::{
         queues::{self, Queue},
         request::breaker_of,
-        tick::{expire, prune, seats::Seats, standstill::Still},
+        tick::{self, expire, prune, seats::Seats, standstill::Still},
         world::World,
     },
     model::{
@@ -51,6 +51,8 @@ pub struct Report {
     pub lost_notices: u64,
     pub last_tick: Option<TickMark>,
     pub clock: Clock,
+    /// Jobs that wait for their next attempt longer than they may.
+    pub late_retries: u64,
     pub cache: CacheSize,
     pub disk: Disk,
     /// How the attempts of the last hour ended.
@@ -117,7 +119,8 @@ impl Report {
             drops: view.drops()?,
             notices: notices(view)?,
             lost_notices: view.lost_notices()?,
-            clock: clock::of(last_tick.as_ref(), now),
+            clock: clock::of(world, last_tick.as_ref(), now),
+            late_retries: late_retries(world, view, now)?,
             last_tick,
             cache,
             disk: disk(world),
@@ -187,6 +190,11 @@ fn notices(view: &View) -> anyhow::Result<Option<u64>> {
     }
     let failed = view.notices_waiting(Event::Failed, MOST_NOTICES)?;
     Ok(Some(failed + view.notices_waiting(Event::Ok, MOST_NOTICES)?))
+}
+
+fn late_retries(world: &World, view: &View, now: Stamp) -> anyhow::Result<u64> {
+    let late = |exporter| tick::clock::late_retries(view, exporter, now);
+    world.config.exporters.values().map(late).sum()
 }
 
 /// What cannot be read is tick's to report.

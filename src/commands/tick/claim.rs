@@ -41,7 +41,13 @@ pub fn wake(round: &mut Round) -> anyhow::Result<()> {
     if round.store.view().next_wake()?.is_none_or(|wake| wake > round.now) {
         return Ok(());
     }
-    round.repeat(slices::end(), |tx| Ok(tx.wake(Stamp::now())? > 0))
+    // A clock that is wrongly ahead wakes only what was put off by itself.
+    let ahead = round.clock_doubt.as_ref().filter(|doubt| doubt.right < round.now);
+    let asleep = ahead.map(|doubt| (doubt.right, doubt.from));
+    round.repeat(slices::end(), |tx| {
+        let now = Stamp::now();
+        Ok(asleep.map_or_else(|| tx.wake(now), |(after, before)| tx.wake_except(now, after, before))? > 0)
+    })
 }
 
 /// One batch of claims, then one launch for each.

@@ -4,7 +4,13 @@ use std::{fs::File, time::Duration};
 
 use super::{Round, notify, slices};
 use crate::{
-    model::clock::{self, Stamp, TickMark},
+    commands::words,
+    logging,
+    model::{
+        clock::{self, Stamp, TickMark},
+        doubt::{Belief, DRIFT, Doubt, judge, passed},
+    },
+    process::clock_is_synchronised,
     site::{RoundMark, boot_id},
 };
 
@@ -13,25 +19,126 @@ use crate::{
 const SILENCE: Duration = Duration::from_mins(10);
 /// Who ticks more seldom than once a day has each round after a silence.
 const RAREST: Duration = Duration::from_hours(48);
-/// The two clocks may drift apart so far between two ticks.
-const DRIFT: Duration = Duration::from_mins(1);
+/// A retry may be so much further ahead than its longest delay: a request can have put it off for as long.
+const TOLERANCE: Duration = Duration::from_mins(1);
 
-/// Notes whether the clock was set, or nobody has ticked for long. Stamps that lie ahead are set back to now.
+/// Notes whether the clock was set, cannot be believed, or nobody has ticked for long. Stamps that lie ahead are set back
+/// to now, unless the clock is not believed: then nothing is rewritten.
 pub fn look(round: &mut Round) -> anyhow::Result<()> {
     let now = round.now;
     let last = last_round(round)?; // first: healing sets the last tick back as well
     let here = here(now);
-    round.calm = last.as_ref().is_some_and(|last| is_jump(last, &here));
+    let belief = believe(round, last.as_ref(), &here);
+    round.calm = is_calm(last.as_ref(), &here, &belief);
+    round.clock_doubt = if let Belief::Doubted(doubt) = &belief { Some(doubt.clone()) } else { None };
     if !round.light {
-        remember(round.lock, last, here);
+        tell(last.as_ref(), &belief, now);
+        if let Belief::Back(from, to) = belief {
+            round.misdated = Some((from, to));
+            lift(round, from, to)?; // before the mark: whoever is killed in between does it again
+        }
+        remember(round.lock, last, here, &belief);
+        hurry_retries(round, &belief)?;
     }
     // Looked at first: the write lock is not for a round that finds nothing to heal.
-    if round.store.view().ahead(now)?
+    if round.clock_doubt.is_none()
+        && round.store.view().ahead(now)?
         && let Err(error) = heal(round)
     {
         round.problem(format!("cannot set back stamps that lie ahead: {error:#}"));
     }
     Ok(())
+}
+
+/// What to make of the clock. In a full round the admin's word counts, if there is one.
+fn believe(round: &Round, last: Option<&RoundMark>, here: &TickMark) -> Belief {
+    let belief = last.map_or(Belief::Good, |last| judged(last, here));
+    if round.light || round.lock.is_none() {
+        return belief;
+    }
+    let accepted = round.world.site.take_accepted_clock();
+    let is_this_clock = |mark: RoundMark| judge(&mark.round, None, here, false) == Belief::Good;
+    match belief {
+        Belief::Doubted(_) if accepted.is_some_and(is_this_clock) => Belief::Accepted,
+        belief => belief,
+    }
+}
+
+/// What the last round and the kernel tell about the clock.
+pub fn judged(last: &RoundMark, here: &TickMark) -> Belief {
+    judge(&last.round, last.doubt.as_ref(), here, clock_is_synchronised())
+}
+
+/// Whether nothing may expire in this round.
+fn is_calm(last: Option<&RoundMark>, here: &TickMark, belief: &Belief) -> bool {
+    *belief != Belief::Good || last.is_some_and(|last| is_jump(last, here))
+}
+
+/// Once, when the doubt begins, and once when it ends: cron mails it.
+fn tell(last: Option<&RoundMark>, belief: &Belief, now: Stamp) {
+    let was_doubted = last.is_some_and(|last| last.doubt.is_some());
+    match belief {
+        Belief::Doubted(doubt) if !was_doubted => logging::diagnostic_line(doubt_sentence(doubt, now)),
+        Belief::Back(..) => logging::diagnostic_line("the clock is right again"),
+        Belief::Accepted if was_doubted => {
+            let now = now.rfc3339();
+            logging::diagnostic_line(format!("the clock is believed from now on: it says {now}"));
+        }
+        _ => {}
+    }
+}
+
+/// For cron's mail and for `status`.
+pub fn doubt_sentence(doubt: &Doubt, now: Stamp) -> String {
+    let right = if doubt.is_exact { "it should say" } else { "it should say at least" };
+    let (says, should) = (seconds(now).rfc3339(), seconds(doubt.right).rfc3339());
+    let left = words::duration(doubt.left(now, clock_is_synchronised()));
+    format!(
+        "the clock says {says}, but by the last rounds {right} {should}: nothing expires until it is set right or has \
+         gone on for {left} more; if it is right, run `pressroom tick --accept-clock`"
+    )
+}
+
+fn seconds(stamp: Stamp) -> Stamp {
+    Stamp(stamp.0.div_euclid(1000) * 1000)
+}
+
+/// What a clock that was behind has stamped would expire at once now that it is right.
+fn lift(round: &mut Round, from: Stamp, to: Stamp) -> anyhow::Result<()> {
+    let now = round.now;
+    if to >= now.minus(DRIFT) {
+        return Ok(()); // it was ahead, which healing sees
+    }
+    let mut after = Some(0);
+    round.repeat(Duration::MAX, |tx| {
+        after = after.map(|id| tx.lift_jobs(now, from, to, id)).transpose()?.flatten();
+        Ok(after.is_some())
+    })?;
+    round.repeat(Duration::MAX, |tx| Ok(tx.lift_attempts(now, from, to)?))
+}
+
+/// After the clock was set back, a retry may lie further ahead than it ever waits. While the clock is not believed, a retry
+/// is started when it has waited for so long by the clock that nobody sets.
+fn hurry_retries(round: &mut Round, belief: &Belief) -> anyhow::Result<()> {
+    if !round.store.view().has_late_retries(round.now.plus(TOLERANCE))? {
+        return Ok(());
+    }
+    for (name, exporter) in &round.world.config.exporters {
+        let (now, most) = (round.now, exporter.retry_max_delay);
+        let latest = match belief {
+            Belief::Doubted(doubt) if doubt.steady < most => continue,
+            Belief::Doubted(_) => now,
+            _ => now.plus(most),
+        };
+        let limit = now.plus(most).plus(TOLERANCE);
+        round.store.immediate(|tx| Ok(tx.hurry_retries(name, limit, latest)?))?;
+    }
+    Ok(())
+}
+
+/// Jobs of an exporter that wait for their next attempt longer than they may.
+pub fn late_retries(view: &crate::store::View, exporter: &crate::config::Exporter, now: Stamp) -> anyhow::Result<u64> {
+    Ok(view.late_retries(&exporter.name, now.plus(exporter.retry_max_delay).plus(TOLERANCE))?)
 }
 
 /// In slices; what is not healed when the step's time is over is left to the next round.
@@ -53,9 +160,22 @@ fn heal(round: &mut Round) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the clock was set, or nobody has ticked for long, since the last round.
+/// Whether the clock was set or is not believed, or nobody has ticked for long, since the last round.
 pub fn jumped(round: &Round) -> anyhow::Result<bool> {
-    Ok(last_round(round)?.is_some_and(|last| is_jump(&last, &here(round.now))))
+    let here = here(round.now);
+    Ok(last_round(round)?.is_some_and(|last| is_calm(Some(&last), &here, &judged(&last, &here))))
+}
+
+/// For a round that has no database: notes it, and tells whether nothing may expire.
+pub fn look_without_database(lock: &File, now: Stamp) -> bool {
+    let (last, here) = (RoundMark::read(lock), here(now));
+    let belief = last.as_ref().map_or(Belief::Good, |last| judged(last, &here));
+    let is_calm = is_calm(last.as_ref(), &here, &belief);
+    // What the clock has stamped wrongly is left to a round that can put it right.
+    if !matches!(belief, Belief::Back(..)) {
+        remember(Some(lock), last, here, &belief);
+    }
+    is_calm
 }
 
 /// As the last round has left it in the tick's own lock, else in the database.
@@ -65,14 +185,15 @@ fn last_round(round: &Round) -> anyhow::Result<Option<RoundMark>> {
         return Ok(marked);
     }
     let last = round.store.view().last_tick()?;
-    Ok(last.map(|last| RoundMark { round: last, gap: Duration::ZERO }))
+    Ok(last.map(|last| RoundMark { round: last, gap: Duration::ZERO, doubt: None }))
 }
 
 /// At the beginning of the round: whatever becomes of it and of the database, the next one is not the first after a jump.
-pub fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark) {
+fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, belief: &Belief) {
     let gap =
         last.map_or(Duration::ZERO, |last| passed(&last.round, &here).unwrap_or_else(|| here.at.since(last.round.at)));
-    let mark = RoundMark { round: here, gap };
+    let doubt = if let Belief::Doubted(doubt) = belief { Some(doubt.clone()) } else { None };
+    let mark = RoundMark { round: here, gap, doubt };
     if let Some(Err(error)) = lock.map(|lock| mark.write(lock)) {
         tracing::debug!(%error, "cannot write the mark of the round");
     }
@@ -95,7 +216,7 @@ pub fn here(now: Stamp) -> TickMark {
     TickMark { at: now, since_boot: clock::since_boot(), boot_id: boot_id().unwrap_or_default() }
 }
 
-pub fn is_jump(last: &RoundMark, here: &TickMark) -> bool {
+fn is_jump(last: &RoundMark, here: &TickMark) -> bool {
     let silence = SILENCE.max((last.gap * 2).min(RAREST));
     let last = &last.round;
     here.at.since(last.at) >= silence || here.at < last.at || was_set(last, here)
@@ -107,12 +228,6 @@ pub fn was_set(last: &TickMark, here: &TickMark) -> bool {
     passed(last, here).is_some_and(|passed| Duration::from_millis(on_wall).abs_diff(passed) > DRIFT)
 }
 
-/// The time between two moments of one boot.
-fn passed(last: &TickMark, here: &TickMark) -> Option<Duration> {
-    let same_boot = last.boot_id == here.boot_id && !here.boot_id.is_empty();
-    same_boot.then(|| here.since_boot.saturating_sub(last.since_boot))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,7 +237,7 @@ mod tests {
     }
 
     fn jump(last: TickMark, here: &TickMark) -> bool {
-        is_jump(&RoundMark { round: last, gap: Duration::ZERO }, here)
+        is_jump(&RoundMark { round: last, gap: Duration::ZERO, doubt: None }, here)
     }
 
     #[test]
@@ -140,7 +255,7 @@ mod tests {
 
     #[test]
     fn who_ticks_each_quarter_of_an_hour_is_not_silent() {
-        let quarter = |gap| RoundMark { round: mark(1000, 50, "a"), gap: Duration::from_secs(gap) };
+        let quarter = |gap| RoundMark { round: mark(1000, 50, "a"), gap: Duration::from_secs(gap), doubt: None };
         assert!(is_jump(&quarter(60), &mark(1900, 950, "a")));
         assert!(!is_jump(&quarter(900), &mark(1900, 950, "a")));
         assert!(is_jump(&quarter(900), &mark(2800, 1850, "a")));

@@ -11,7 +11,7 @@ use crate::{
     commands::world::World,
     logging,
     model::clock::Stamp,
-    site::{self, RoundMark},
+    site,
 };
 
 /// Bytes. With less, the database cannot be relied on to open.
@@ -26,10 +26,7 @@ pub fn is_full(world: &World) -> bool {
 /// is left out, as any other is (invariant 11).
 pub fn free(world: &World, lock: &File) -> bool {
     let now = Stamp::now();
-    let last = RoundMark::read(lock);
-    let is_calm = last.as_ref().is_some_and(|last| clock::is_jump(last, &clock::here(now)));
-    clock::remember(Some(lock), last, clock::here(now));
-    if is_calm {
+    if clock::look_without_database(lock, now) {
         return false;
     }
     let mut problems = Vec::new();

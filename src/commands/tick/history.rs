@@ -30,6 +30,9 @@ const ALWAYS: Stamp = Stamp(i64::MAX);
 /// Forgets what is too old and too much.
 pub fn trim(round: &mut Round) -> anyhow::Result<()> {
     let end = end();
+    if round.clock_doubt.is_some() {
+        return for_the_disk(round, end); // without space nothing could be recorded
+    }
     if !round.calm {
         let keep = &round.world.config.history;
         let (old, old_ok) = (round.now.minus(keep.keep), round.now.minus(keep.keep_ok_logs));

@@ -40,8 +40,19 @@ pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Vec<Child>, 
     let store = open_store(world, &lock)?;
     let (full_due, pause_until) = (Duration::ZERO, Duration::ZERO);
     let children = Vec::new();
-    let mut linger =
-        Linger { world, lock, store, bell, signals, until, full_due, pause_until, children, cannot_start: false };
+    let mut linger = Linger {
+        world,
+        lock,
+        store,
+        bell,
+        signals,
+        until,
+        full_due,
+        pause_until,
+        children,
+        cannot_start: false,
+        clock_error_ms: None,
+    };
     linger.rounds()?;
     point::at("linger-over");
     let Linger { signals, children, cannot_start, lock: _lock, .. } = linger;
@@ -94,6 +105,8 @@ struct Linger<'a> {
     children: Vec<Child>,
     /// The machine has let nothing be started in the last round.
     cannot_start: bool,
+    /// While the clock is not believed, how far it is ahead.
+    clock_error_ms: Option<i64>,
 }
 
 impl Linger<'_> {
@@ -122,6 +135,7 @@ impl Linger<'_> {
         if round.trouble > Trouble::None {
             self.pause_until = now + PAUSE;
         }
+        self.clock_error_ms = round.clock_doubt.as_ref().map(|doubt| round.now.0.saturating_sub(doubt.right.0));
         self.cannot_start = round.trouble == Trouble::NothingStarts;
         self.children.append(&mut round.children);
         round.look_again
@@ -148,12 +162,15 @@ impl Linger<'_> {
     /// How long until a job's time or a schedule comes.
     fn due(&self) -> anyhow::Result<Option<Duration>> {
         let (view, now) = (self.store.view(), Stamp::now());
-        let mut due = view.next_wake()?;
+        let right = now.plus_ms(self.clock_error_ms.unwrap_or(0).saturating_neg());
+        // What has come due by a clock that is not believed may go on waiting: it must not cause one round after another.
+        let least = self.clock_error_ms.map_or(Duration::ZERO, |_| FULL);
+        let mut due = view.next_wake()?.map(|wake| wake.since(now).max(least));
         for schedule in self.world.config.sound_schedules() {
-            let next = schedule::next(&view, schedule, now)?;
+            let next = schedule::next(&view, schedule, right)?.since(right);
             due = Some(due.map_or(next, |due| due.min(next)));
         }
-        Ok(due.map(|due| due.since(now)))
+        Ok(due)
     }
 
     /// Whether the bell rang within the time.

@@ -41,7 +41,7 @@ use crate::{
     cli::{Global, TickArgs},
     exit::{Exit, Failure},
     logging,
-    model::{clock::Stamp, point},
+    model::{clock::Stamp, doubt::Doubt, point},
     process::hear_children,
     site::{Site, machine_id},
     store::Store,
@@ -57,6 +57,9 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
         dry::run(&world)?;
         return unless_broken(&world);
     }
+    if args.accept_clock {
+        accept_clock(&world)?;
+    }
     let signals = signals::Stop::hold()?;
     let children = match args.linger {
         Some(time) => linger::stay(&world, time, signals)?,
@@ -66,6 +69,12 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
         launch::wait_for(children);
     }
     unless_broken(&world)
+}
+
+/// For the next full round, of whichever tick.
+fn accept_clock(world: &World) -> Result<(), Failure> {
+    let accepted = world.site.accept_clock(clock::here(Stamp::now()));
+    Ok(accepted.with_context(|| format!("cannot write {}", world.site.accepted_clock().display()))?)
 }
 
 /// With no exporter that can be run the rounds have only cleaned up.
@@ -121,6 +130,10 @@ pub struct Round<'a> {
     now: Stamp,
     /// After a jump of the clock or a long silence nothing is expired in the first round (invariant 11).
     calm: bool,
+    /// The clock cannot be believed: nothing is rewritten, nor removed for its age or its number.
+    clock_doubt: Option<Doubt>,
+    /// A clock that was behind until now has stamped between these moments of its own.
+    misdated: Option<(Stamp, Stamp)>,
     /// A ring has caused it: only what starts jobs is done, the rest is left to the next full round.
     light: bool,
     /// Something holds jobs back that ends without a ring: look again then.
@@ -138,6 +151,8 @@ impl<'a> Round<'a> {
             lock,
             now: Stamp::now(),
             calm: false,
+            clock_doubt: None,
+            misdated: None,
             light: false,
             look_again: None,
             problems: Vec::new(),
@@ -177,6 +192,11 @@ impl<'a> Round<'a> {
             self.step("checkpoint", |round| Ok(round.store.checkpoint()?));
         }
         self.tell();
+    }
+
+    /// The moment for what was to happen at a time: that of the clock, or what it should be.
+    fn right_now(&self) -> Stamp {
+        self.clock_doubt.as_ref().map_or(self.now, |doubt| doubt.right)
     }
 
     fn step(&mut self, name: &str, step: impl FnOnce(&mut Self) -> anyhow::Result<()>) {

@@ -15,7 +15,10 @@ use crate::{
 pub fn files(round: &mut Round) -> anyhow::Result<()> {
     let mut problems = Vec::new();
     let mut entries = round.world.cache.scan(&mut problems);
-    round.world.cache.heal_future(&mut entries, round.now, &mut problems);
+    if round.clock_doubt.is_none() {
+        let misdated = round.misdated.filter(|(_, to)| *to < round.now);
+        round.world.cache.heal(&mut entries, round.now, misdated, &mut problems);
+    }
     let chosen =
         if round.calm { Chosen::default() } else { chosen(round.world, &round.store.view(), &entries, round.now) };
     point::at("prune-chose");

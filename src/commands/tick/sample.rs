@@ -12,6 +12,9 @@ const TOGETHER: u32 = 1000;
 /// Takes the sample of this minute, if no round has taken it.
 pub fn take(round: &mut Round) -> anyhow::Result<()> {
     let now = round.now;
+    if round.clock_doubt.is_some() {
+        return Ok(()); // it would be plotted where it does not belong
+    }
     if round.store.view().last_sample()?.is_some_and(|last| now.since(last) < EVERY && last <= now) {
         return Ok(());
     }

@@ -30,7 +30,7 @@ pub fn next(view: &View, schedule: &Schedule, now: Stamp) -> anyhow::Result<Stam
 }
 
 fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
-    let (world, now) = (round.world, round.now);
+    let (world, now) = (round.world, round.right_now());
     if next(&round.store.view(), schedule, now)? > now {
         return bring_near(round, schedule);
     }
@@ -48,7 +48,7 @@ fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
 /// After the clock was set back, or the interval was shortened, the next beat lies too far ahead. The nearer one is
 /// written down, or it would be put off by every look.
 fn bring_near(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
-    let nearest = round.now.plus(schedule.every);
+    let nearest = round.right_now().plus(schedule.every);
     match round.store.view().schedule(&schedule.name)? {
         Some(state) if state.next > nearest => {
             let state = ScheduleState { next: nearest, ..state };

@@ -55,7 +55,7 @@ fn no_statement_takes_many_steps(base: &Base) {
         (view::WAITING_FOR, &[&"md/100001"]),
         (choosing::BEFORE, &[&"default", &100, &late, &1]),
         (choosing::NEXT_WAKE, &[]),
-        (queueing::WAKE, &[&NOON]),
+        (queueing::WAKE, &[&NOON, &NOON, &NOON]),
         (queueing::READY_IN, &[&"default", &100]),
         (counting::CLIENT_PENDING, &[&"default", &"client7"]),
         (counting::RUNNING_BY_QUEUE, &[]),

@@ -73,6 +73,8 @@ fn every_hot_statement_uses_its_index() {
         (trimming::OK_LOGS, "SEARCH attempt USING INDEX attempt_log (log=? AND ended<?)"),
         (trimming::OK_ROWS, "SEARCH attempt USING INDEX attempt_log (log=? AND ended<?)"),
         (trimming::ROWS, "SEARCH attempt USING INDEX attempt_ended (ended<?)"),
+        (healing::HAS_LATE_RETRIES, "SEARCH job USING INDEX job_wake (run_after>?)"),
+        (healing::LIFT_ATTEMPTS, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>? AND ended<?)"),
         (healing::AHEAD, "SEARCH attempt USING COVERING INDEX attempt_ended (ended>?)"),
         (healing::HEAL_ATTEMPTS, "INDEX attempt_ended (ended>?)"),
     ] {
