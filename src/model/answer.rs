@@ -65,6 +65,8 @@ pub struct Answer {
     pub reason: Option<String>,
     /// The same for who speaks another language, where values do not fit.
     pub misfit: Option<Misfit>,
+    /// Why an earlier request for the file was dropped while it was queued.
+    pub dropped: Option<String>,
 }
 
 impl Answer {
@@ -87,6 +89,7 @@ impl Answer {
             bad_input: false,
             reason: None,
             misfit: None,
+            dropped: None,
         }
     }
 

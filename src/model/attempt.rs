@@ -159,6 +159,13 @@ pub struct Attempt {
     pub record: Option<Record>,
 }
 
+impl Attempt {
+    /// Whether it is no attempt: its job was dropped while it was queued.
+    pub fn is_drop(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.outcome == Outcome::Dropped)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,10 +45,14 @@ fn a_failure_is_forgotten_after_failure_keep() {
 fn a_job_that_could_not_be_started_is_dropped_after_queued_ttl() {
     let site = Site::new().exporter_with("exit 1", "queued_ttl = \"1h\"").create();
     site.ask("Emma").exits(75);
-    site.database().execute("UPDATE queue SET mode = 'paused'", []).unwrap();
-    ticks_at(&site, 3500.0);
+    let ages = |seconds: i64| {
+        site.database().execute("UPDATE job SET queued_since = submitted - ?", [seconds * 1000]).unwrap();
+        site.database().execute("UPDATE queue SET mode = 'paused'", []).unwrap();
+        site.tick().exits(0);
+    };
+    ages(3500);
     look(&site).exits(75).stdout("queued 1\n");
-    ticks_at(&site, 3700.0);
+    ages(3700);
     look(&site).exits(66);
 }
 

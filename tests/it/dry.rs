@@ -105,7 +105,7 @@ fn the_plan_has_the_order_of_a_round_and_a_round_then_does_it() {
     assert!(lines[3].ends_with("\"OUTPUT\" \"Again\""), "{plan}");
     assert!(lines[4].starts_with("claim job 5 (epub/Emma.epub): "), "{plan}");
     assert_eq!(lines[5], "hold queue default: no seat is free");
-    site.tick().exits(0).stderr("");
+    site.tick().exits(0).warns("job 3 (epub/Overdue.epub) was dropped");
     assert_eq!(site.names("s/cache/epub"), ["Again.epub", "Emma.epub"]);
     assert_eq!(
         site.text("SELECT group_concat(filename, ' ') FROM (SELECT filename FROM job ORDER BY id)"),

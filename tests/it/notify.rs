@@ -43,18 +43,107 @@ fn a_failure_is_told_once_as_an_object() {
     assert_eq!((&told["result"], &told["exit_code"], &told["attempts"]), (&"exit".into(), &3.into(), &1.into()));
     assert!(told["log_tail"].as_str().unwrap().ends_with("élan\n"));
     assert_eq!(told["attempt"], site.text("SELECT id FROM attempt"));
+    assert_eq!((&told["params"]["title"], &told["queue"]), (&"bad0".into(), &"default".into()));
+    assert_eq!(told.get("client"), None, "a hash is nobody's name");
+}
+
+/// Keeps what it is told, but fails as long as there is a file of that name.
+const SOMETIMES: &str = "cat >part\n[ ! -e broken ] || exit 3\ncat part >>told";
+
+#[test]
+fn what_the_command_does_not_take_is_told_again_later() {
+    let site = site(SOMETIMES, "on = [\"ok\", \"failed\"]");
+    fs::write(site.path("broken"), "").unwrap();
+    end_unheard(&site, "bad", 2);
+    site.tick().exits(0).warns("notify.command: exit status: 3; it is tried again in 1m");
+    site.tick().exits(0).stderr("");
+    site.run(&["status"]).exits(1).says("notify.command fails: 2 notices to be handed over");
+    site.clock(50.0);
+    end_unheard(&site, "good", 1); // news, which do not wait for the others
+    site.tick().exits(0).warns("notify.command: exit status: 3; it is tried again in 1m");
+    site.clock(61.0);
+    site.tick().exits(0).warns("it is tried again in 2m");
+    fs::remove_file(site.path("broken")).unwrap();
+    site.clock(122.0);
+    site.tick().exits(0).stderr("");
+    assert_eq!(told(&site).len(), 1, "the success; the failures wait for two minutes");
+    site.clock(182.0);
+    site.tick().exits(0).stderr("");
+    site.tick().exits(0).stderr("");
+    let told = told(&site);
+    assert_eq!((told.len(), &told[0]["event"], &told[1]["count"]), (2, &"ok".into(), &2.into()));
+    assert_eq!(site.count("SELECT count(*) FROM notice"), 0);
 }
 
 #[test]
-fn a_burst_is_one_summary() {
+fn what_the_command_does_not_take_within_a_day_is_given_up_and_counted() {
+    let site = site("exit 3", "");
+    end_unheard(&site, "bad", 1);
+    site.tick().exits(0).warns("exit status: 3");
+    site.clock(90_000.0);
+    site.tick().exits(0); // a calm round
+    site.clock(94_000.0);
+    site.tick().exits(0);
+    site.tick().exits(0).warns("notify.command has not taken what it was told about 1 job: given up");
+    site.tick().exits(0).stderr("");
+    site.run(&["status", "--format", "prometheus"]).says("pressroom_notices_lost_total 1\n");
+}
+
+#[test]
+fn a_failure_is_told_even_if_a_reader_has_queued_the_job_again_meanwhile() {
+    let site = site(KEEP, "");
+    end_unheard(&site, "bad", 1);
+    site.run(&["queues", "pause", "default"]).exits(0);
+    site.run(&["jobs", "retry", "epub/bad0.epub"]).exits(0);
+    let tick = site.brief_tick();
+    tick.exits(0).warns("job 1 (epub/bad0.epub) failed: exit, exit status 3, attempt 1 of it, log/");
+    assert_eq!(tick.err().lines().count(), 1);
+    site.brief_tick().exits(0).stderr("");
+    let [told] = &told(&site)[..] else { panic!("one message") };
+    assert_eq!((&told["result"], &told["exit_code"], &told["job"]), (&"exit".into(), &3.into(), &1.into()));
+}
+
+#[test]
+fn where_nobody_is_notified_such_a_failure_is_still_said() {
+    let site = Site::new().exporter(&format!("{AFTER_ITS_ROUND}exit 3")).create();
+    end_unheard(&site, "bad", 1);
+    site.run(&["queues", "pause", "default"]).exits(0);
+    site.run(&["jobs", "retry", "epub/bad0.epub"]).exits(0);
+    site.brief_tick().exits(0).warns("job 1 (epub/bad0.epub) failed: exit, exit status 3");
+    site.brief_tick().exits(0).stderr("");
+    assert_eq!(site.count("SELECT count(*) FROM notice"), 0);
+}
+
+#[test]
+fn plain_names_of_clients_are_told() {
+    let head =
+        "state_dir = \"s\"\nclient_names = \"plain\"\n[cache]\nmin_free = \"0B\"\n[host]\nmin_free_memory = \"0B\"\n";
+    let more = "[notify]\ncommand = [\"/bin/sh\", \"-c\", \"cat >>\\\"$0\\\"\", \"TOLD\"]\n";
+    let site = Site::new().head(head).exporter("exit 3").more(more);
+    let text = fs::read_to_string(site.config()).unwrap().replace("TOLD", site.path("told").to_str().unwrap());
+    fs::write(site.config(), text).unwrap();
+    let site = site.create();
+    site.run(&["request", "epub", "title=Emma", "--client", "ann"]).exits(75);
+    site.tick().exits(0);
+    site.mailed().exits(0).warns("failed: exit");
+    assert_eq!(told(&site)[0]["client"], "ann");
+}
+
+#[test]
+fn a_burst_is_told_in_summaries_and_nothing_of_it_is_forgotten() {
     let site = site(KEEP, "");
     end_unheard(&site, "bad", 23);
     site.tick().exits(0).warns("3 more jobs have failed");
     site.tick().exits(0).stderr("");
-    let [told] = &told(&site)[..] else { panic!("one message") };
-    assert_eq!((&told["event"], &told["count"]), (&"failed".into(), &23.into()));
-    assert_eq!(told["jobs"].as_array().unwrap().len(), 20);
-    assert!(told["jobs"][0]["filename"].as_str().unwrap().starts_with("epub/bad"));
+    let [first, second] = &told(&site)[..] else { panic!("one message a round") };
+    assert_eq!((&first["event"], &first["count"]), (&"failed".into(), &23.into()));
+    assert_eq!((first["jobs"].as_array().unwrap().len(), second["jobs"].as_array().unwrap().len()), (20, 3));
+    assert_eq!(second["count"], 3);
+    let jobs = [first, second].map(|told| told["jobs"].as_array().unwrap().clone()).concat();
+    let names: std::collections::BTreeSet<_> = jobs.iter().map(|job| job["filename"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 23, "each is told once, and none is forgotten");
+    site.tick().exits(0).stderr("");
+    assert_eq!(told(&site).len(), 2);
 }
 
 #[test]

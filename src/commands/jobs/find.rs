@@ -54,6 +54,11 @@ pub fn job(view: &View, word: &str) -> Result<Job, Failure> {
 /// In the words of the last attempt of a job that is no more.
 pub fn how_it_ended(newest: &Attempt) -> String {
     let record = newest.record.as_ref();
+    if let Some(record) = record.filter(|_| newest.is_drop()) {
+        let why = record.detail.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        let (job, filename, at) = (newest.job, &newest.filename, words::time(record.ended));
+        return format!("job {job} ({filename}) was dropped at {at}{why}");
+    }
     let how = record.map_or_else(String::new, |record| {
         format!(" at {}, its last attempt with the result {}", words::time(record.ended), record.outcome.name())
     });

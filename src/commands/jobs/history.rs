@@ -129,10 +129,10 @@ pub fn cells(attempt: &Attempt) -> [String; 8] {
     [
         or_dash(record.map(|record| words::time(record.ended))),
         or_dash(record.map(|record| record.outcome.name().to_owned())),
-        took(record.map(|record| record.duration)),
+        took(record.filter(|_| !attempt.is_drop()).map(|record| record.duration)),
         or_dash(record.and_then(|record| record.peak_memory).map(words::bytes)),
         took(record.and_then(|record| record.cpu_used)),
-        attempt.number.to_string(),
+        or_dash((!attempt.is_drop()).then(|| attempt.number.to_string())),
         attempt.id.to_string(),
         attempt.filename.clone(),
     ]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{attempt::Attempt, clock::Stamp, job::Job, limits::Limits};
+use crate::model::{attempt::Attempt, clock::Stamp, job::Job, limits::Limits, status::DropReason};
 
 /// A job's row.
 pub fn job(job: &Job) -> Map<String, Value> {
@@ -65,6 +65,7 @@ pub fn attempt(attempt: &Attempt) -> Map<String, Value> {
         "peak_memory": record.and_then(|record| record.peak_memory),
         "cpu_used": record.and_then(|record| record.cpu_used).map(|used| used.as_secs_f64()),
         "output_size": record.and_then(|record| record.output_size),
+        "drop_reason": record.and_then(|record| record.drop_reason).map(DropReason::name),
         "message": record.and_then(|record| record.message.clone()),
         "detail": record.and_then(|record| record.detail.clone()),
     }));

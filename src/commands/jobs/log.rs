@@ -28,7 +28,7 @@ pub fn run(world: &World, args: &LogArgs) -> Result<(), Failure> {
     }
     let store = world.view_store()?;
     let subject = find::subject(&store.view(), &args.job)?;
-    let Some(attempt) = last(&store.view(), &subject)? else { return Err(not_started(&subject)) };
+    let Some(attempt) = last(&store.view(), &subject)? else { return Err(not_started(&store.view(), &subject)?) };
     let mut paper = Paper::new();
     match read(world, &attempt.id)? {
         Some(log) => paper.text(&String::from_utf8_lossy(&log)),
@@ -37,16 +37,25 @@ pub fn run(world: &World, args: &LogArgs) -> Result<(), Failure> {
     paper.close()
 }
 
-/// The attempt that was named, else the newest.
+/// Behind so many entries of dropped jobs an attempt is looked for.
+const LOOK_BACK: u32 = 20;
+
+/// The attempt that was named, else the newest. What was dropped has no log.
 fn last(view: &View, subject: &Subject) -> anyhow::Result<Option<Attempt>> {
-    match &subject.attempt {
-        Some(attempt) => Ok(view.attempt(&attempt.id)?),
-        None => Ok(subject.attempts(view, 1)?.pop()),
-    }
+    let found = match &subject.attempt {
+        Some(attempt) => view.attempt(&attempt.id)?.into_iter().collect(),
+        None => subject.attempts(view, LOOK_BACK)?,
+    };
+    Ok(found.into_iter().find(|attempt| !attempt.is_drop()))
 }
 
-fn not_started(subject: &Subject) -> Failure {
-    Failure::because(Exit::Absent, format!("{:?} has not been started yet", subject.filename))
+fn not_started(view: &View, subject: &Subject) -> Result<Failure, Failure> {
+    let newest = subject.attempts(view, 1)?.pop();
+    let why = newest.filter(|newest| subject.job.is_none() && newest.is_drop()).map_or_else(
+        || format!("{:?} has not been started yet", subject.filename),
+        |newest| format!("{}; it was not started, so there is no log", find::how_it_ended(&newest)),
+    );
+    Ok(Failure::because(Exit::Absent, why))
 }
 
 /// `None`: the log is no longer kept, or there was none.

@@ -101,7 +101,7 @@ fn as_text(page: &Page, paper: &mut Paper) {
     for (name, value) in facts(page) {
         paper.line(format!("{name:<11} {value}"));
     }
-    if let Some(newest) = &page.subject.ended {
+    if let Some(newest) = page.subject.ended.as_ref().filter(|newest| !newest.is_drop()) {
         paper.line(find::how_it_ended(newest));
     }
     for attempt in &page.attempts {
@@ -168,6 +168,10 @@ fn moment(stamp: Stamp, now: Stamp) -> String {
 }
 
 fn attempt_text(attempt: &Attempt, paper: &mut Paper) {
+    if let Some(record) = attempt.record.as_ref().filter(|_| attempt.is_drop()) {
+        let why = record.detail.as_deref().unwrap_or("nobody knows why");
+        return paper.line(format!("job {} was dropped at {}: {why}", attempt.job, words::time(record.ended)));
+    }
     paper.line(format!("attempt {} ({} of job {}): {}", attempt.id, attempt.number, attempt.job, how(attempt)));
     paper.line(format!("  started {}, {}", words::time(attempt.started), time_used(attempt)));
     paper.line(format!("  memory {}, CPU {}", memory_used(attempt), cpu_used(attempt)));
@@ -178,6 +182,9 @@ fn attempt_text(attempt: &Attempt, paper: &mut Paper) {
 
 /// How long it ran, or has been running, of the time that it had.
 pub fn time_used(attempt: &Attempt) -> String {
+    if attempt.is_drop() {
+        return "never started".to_owned();
+    }
     let record = attempt.record.as_ref();
     let took = record.map_or_else(|| Stamp::now().since(attempt.started), |record| record.duration);
     format!("{} of {}", words::duration(took), words::duration(attempt.limits.timeout))

@@ -6,6 +6,7 @@ mod admit;
 mod ask;
 mod bar;
 mod chain;
+mod dropped;
 mod estimate;
 mod patience;
 mod pipeline;
@@ -59,10 +60,11 @@ fn find_answer(global: &Global, args: &RequestArgs) -> Result<Answer, Failure> {
     }
 }
 
-/// What delays a queued job is said on stderr as well, for callers that read only the state.
+/// What delays a queued job, and what became of an earlier one, is said on stderr as well, for callers that read only the
+/// state.
 fn warn(answer: &Answer, format: Format) {
-    use crate::model::answer::State::Queued;
-    if let (Queued, Format::Text, Some(reason)) = (answer.state, format, &answer.reason) {
-        logging::diagnostic_line(reason);
+    use crate::model::answer::State::{Absent, Queued};
+    if let (Queued | Absent, Format::Text) = (answer.state, format) {
+        answer.reason.iter().chain(&answer.dropped).for_each(logging::diagnostic_line);
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use super::{Ask, admit, chain, estimate, patience};
+use super::{Ask, admit, chain, dropped, estimate, patience};
 use crate::{
     cache::Cached,
     commands::world::World,
@@ -122,7 +122,10 @@ fn in_cache(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result
 
 /// Whoever only looks looks at the file once more: the row may have gone because the file came.
 fn absent(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Answer> {
-    Ok(in_cache(world, view, ask, now)?.unwrap_or_else(|| named(ask, State::Absent)))
+    if let Some(ready) = in_cache(world, view, ask, now)? {
+        return Ok(ready);
+    }
+    Ok(Answer { dropped: dropped::told(view, ask, now)?, ..named(ask, State::Absent) })
 }
 
 /// Whether a fresh file was begun late enough. The mtime alone can only say no.
@@ -199,6 +202,9 @@ pub fn describe(world: &World, view: &View, ask: &Ask, job: &Job, now: Stamp) ->
     };
     let mut answer = named(ask, state);
     answer.attempts = Some(job.attempts);
+    if job.status == Status::Queued && job.attempts == 0 {
+        answer.dropped = dropped::told(view, ask, now)?;
+    }
     match job.status {
         Status::Queued | Status::Started => estimate::fill(world, view, ask.exporter, job, now, &mut answer)?,
         Status::FailedTimeout | Status::FailedUnknown => fill_failure(view, ask, job, now, &mut answer)?,

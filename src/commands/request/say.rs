@@ -90,7 +90,7 @@ pub fn object(answer: &Answer) -> Map<String, Value> {
         ("eta_seconds", json!(answer.eta_seconds)),
         ("retry_after", json!(answer.retry_after)),
         ("attempts", json!(answer.attempts)),
-        ("reason", json!(answer.reason)),
+        ("reason", json!(answer.reason.as_ref().or(answer.dropped.as_ref()))),
     ];
     fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
 }

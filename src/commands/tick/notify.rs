@@ -45,10 +45,13 @@ pub fn hand_over(round: &mut Round) -> anyhow::Result<()> {
     let wanted = [(Event::Failed, wants_failures(round)), (Event::Ok, wants_successes(round))];
     let mut is_well = true;
     for (event, wanted) in wanted {
-        if !wanted {
-            round.store.immediate(|tx| Ok(tx.forget_notices(event)?))?;
-        } else if is_well {
-            is_well = tell(round, event)?; // a command that fails is not tried twice in one round
+        match wanted {
+            // A command that fails is not tried twice in one round.
+            true if is_well => is_well = tell(round, event)?,
+            false if round.store.view().notices_waiting(event, 1)? > 0 => {
+                round.store.immediate(|tx| Ok(tx.forget_notices(event)?))?;
+            }
+            _ => {}
         }
     }
     if round.light || round.calm { Ok(()) } else { give_up(round) }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod crowd;
+mod dropping;
 mod endings;
 mod files;
 mod heal;
@@ -9,6 +10,7 @@ mod keeping;
 mod listing;
 mod many;
 mod migrating;
+mod notices;
 mod order;
 mod plans;
 mod queueing;
