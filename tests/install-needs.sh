@@ -28,6 +28,7 @@ pdftoppm                                                  poppler-utils
 tesseract                                                 tesseract-ocr
 ebook-convert                                             calibre
 php                                                       php-cli
+/etc/php/*/fpm/pool.d/www.conf                            php-fpm
 python3                                                   python3
 ps                                                        procps
 setpriv                                                   util-linux
@@ -64,7 +65,7 @@ missing() {
     while read -r sign package; do
         case $sign in
         '') ;;
-        /*) [ -e "$sign" ] || printf '%s\n' "$package" ;;
+        /*) compgen -G "$sign" >/dev/null || printf '%s\n' "$package" ;;
         *) PATH=$PATH:/usr/sbin:/sbin command -v "$sign" >/dev/null || printf '%s\n' "$package" ;;
         esac
     done <<<"$needs"

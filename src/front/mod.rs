@@ -12,7 +12,6 @@ mod file;
 mod language;
 mod log;
 mod login;
-mod name;
 mod origin;
 mod page;
 mod pauses;

@@ -6,7 +6,7 @@ use super::{
     accept::Wants,
     client,
     file::Ready,
-    log, name, origin,
+    log, origin,
     problem::Problem,
     reply::Reply,
     response::Response,
@@ -80,7 +80,7 @@ impl<'a> Visit<'a> {
         let after = since::moment(wish.after.as_deref(), rules.refresh, self.now)?;
         let speculative = wish.method == Method::Head || self.is_speculative(&wish);
         let ask = Ask { after, no_enqueue: self.only_looks(&wish), speculative, ..ask };
-        self.reply.name = Some(name::download(exporter, &ask.values));
+        self.reply.name = Some(request::download_name(exporter, &ask.values));
         let address = Address::of(self.reply.variables, &wish);
         // A page that came back to a task would start it again and again.
         self.reply.again = Some(settled(&address, after));

@@ -41,6 +41,8 @@ impl State {
 pub struct Answer {
     pub state: State,
     pub filename: Option<String>,
+    /// The name under which a visitor saves the ready file.
+    pub title: Option<String>,
     /// Absolute path of the ready file. Never shown to a visitor.
     pub path: Option<PathBuf>,
     pub content_type: Option<String>,
@@ -74,6 +76,7 @@ impl Answer {
         Self {
             state,
             filename: None,
+            title: None,
             path: None,
             content_type: None,
             size: None,

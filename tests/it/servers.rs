@@ -1,6 +1,7 @@
 //! The same table of requests against the web servers themselves, with the configurations of `docs/examples/`.
 
 pub mod http;
+mod php;
 mod slow;
 pub mod start;
 mod table;

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use super::{Ask, admit, chain, dropped, estimate, patience};
+use super::{Ask, admit, chain, dropped, estimate, name, patience};
 use crate::{
     cache::Cached,
     commands::world::World,
@@ -253,6 +253,7 @@ pub fn ready(ask: &Ask, cached: &Cached, now: Stamp) -> Answer {
     let expires = ask.exporter.ttl.map(|ttl| cached.made.plus(ttl));
     Answer {
         path: Some(cached.path.clone()),
+        title: Some(name::download(ask.exporter, &ask.values)),
         content_type: ask.exporter.file().map(|file| file.content_type.clone()),
         size: Some(cached.size),
         made_at: Some(cached.made),

@@ -78,6 +78,7 @@ pub fn object(answer: &Answer) -> Map<String, Value> {
     let fields = [
         ("state", json!(answer.state.name())),
         ("filename", json!(answer.filename)),
+        ("title", json!(answer.title)),
         ("path", json!(answer.path.as_ref().map(|path| path.display().to_string()))),
         ("content_type", json!(answer.content_type)),
         ("size", json!(answer.size)),

@@ -248,13 +248,13 @@ impl Server {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn write(&self, below: &str, text: &str) -> PathBuf {
+    pub fn write(&self, below: &str, text: &str) -> PathBuf {
         let path = self.site.path(below);
         fs::write(&path, text).unwrap();
         path
     }
 
-    fn spawn(&mut self, mut command: Command) {
+    pub fn spawn(&mut self, mut command: Command) {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.site.path("web/error.log")).unwrap();
         command.current_dir(self.site.dir()).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         // A group of its own, since fcgiwrap leaves its helpers behind when it is told to end.
@@ -298,7 +298,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn example(name: &str) -> String {
+pub fn example(name: &str) -> String {
     fs::read_to_string(root().join("docs/examples").join(name)).unwrap()
 }
 
@@ -341,7 +341,7 @@ fn as_web_user(program: &str) -> Command {
     command
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 

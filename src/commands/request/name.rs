@@ -14,7 +14,7 @@ use crate::{
 const MAX_BYTES: usize = 240;
 
 /// `Candide-fr.epub`.
-pub(super) fn download(exporter: &Exporter, values: &Values) -> String {
+pub fn download(exporter: &Exporter, values: &Values) -> String {
     let template = exporter.filename.as_deref().unwrap_or(&exporter.name);
     let extension = extension(template);
     let stem = written(&template[..template.len() - extension.len()], values);
