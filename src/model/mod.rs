@@ -12,6 +12,7 @@ pub mod job;
 pub mod limits;
 pub mod misfit;
 pub mod moment;
+pub mod passing;
 pub mod point;
 pub mod policy;
 pub mod retry;

@@ -13,6 +13,9 @@ use super::rlimits::Rlimit;
 pub(super) const STEPS: [&str; 5] =
     ["give it a session of its own", "connect its output", "set its limits", "enter its work directory", "execute it"];
 
+/// The last of them.
+pub(super) const EXECUTE: usize = STEPS.len() - 1;
+
 /// Bytes of a report: the step and the error number.
 pub(super) const REPORT: usize = 5;
 

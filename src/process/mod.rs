@@ -52,8 +52,10 @@ pub use progress::read_message;
 pub use removing::guard as guard_database;
 pub use rest::give_back;
 pub use rlimits::unsettable;
-pub use spawn::spawn;
-pub use stage::{become_run, become_trial, cannot_supervise, hear_children, survive_file_limit, with_file_limit};
+pub use spawn::{Leader, SpawnError, spawn};
+pub use stage::{
+    become_run, become_trial, cannot_supervise, hear_children, inherited_lock, survive_file_limit, with_file_limit,
+};
 pub use supervise::supervise;
 pub use sys::{clock_is_synchronised, may_be_written};
 pub use tree::Process;

@@ -10,6 +10,7 @@ use std::{
 use nix::{errno::Errno, unistd::Uid};
 
 use super::tree::Process;
+use crate::model::passing;
 
 /// The fields of `/proc/PID/stat` that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ fn is(error: &io::Error, known: &[Errno]) -> bool {
 }
 
 fn unreadable(path: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot read {path}: {error}"))
+    passing::with_cause(&format!("cannot read {path}"), error)
 }
 
 /// The name stands in parentheses and may hold anything, parentheses included.

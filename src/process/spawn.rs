@@ -24,7 +24,7 @@ use nix::{
 };
 
 use super::{
-    child::{self, REPORT, Recipe, STEPS},
+    child::{self, EXECUTE, REPORT, Recipe, STEPS},
     events::Events,
     handle::Handle,
     order::Order,
@@ -34,7 +34,7 @@ use super::{
     tree::{Process, Swept, TreeIds, end_tree},
     work,
 };
-use crate::model::clock::since_boot;
+use crate::model::{clock::since_boot, limits::Limits, passing};
 
 /// An exporter that was executed. Must be handed to `supervise`, which ends and reaps it.
 #[derive(Debug)]
@@ -69,6 +69,16 @@ impl fmt::Display for SpawnError {
 }
 
 impl std::error::Error for SpawnError {}
+
+impl SpawnError {
+    /// What helps, if the machine refuses and may not the next time. Too little memory for a program that has a limit on
+    /// memory of its own is that limit's doing; its limit on processes holds for what it forks itself.
+    pub fn passing(&self, limits: &Limits) -> Option<&'static str> {
+        let is_limited = limits.address_space.is_some() || limits.data.is_some();
+        let own = self.step == STEPS[EXECUTE] && self.cause.kind() == io::ErrorKind::OutOfMemory && is_limited;
+        passing::advice(&self.cause).filter(|_| !own)
+    }
+}
 
 impl From<io::Error> for SpawnError {
     fn from(cause: io::Error) -> Self {

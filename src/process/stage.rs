@@ -13,24 +13,28 @@ use nix::{
 };
 
 use super::sys;
+use crate::model::passing;
 
 /// The signals that ask a run to stop; they wait until the supervisor reads them.
 pub(super) fn stop_signals() -> SigSet {
     [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT].into_iter().collect()
 }
 
-/// Makes this process the run of one attempt: the locked file that is its stdin moves to a close-on-exec descriptor,
-/// which is returned, and `/dev/null` takes its place; own session; subreaper; signals wait for the supervisor.
-pub fn become_run() -> io::Result<File> {
-    let moved = io::stdin().as_fd().try_clone_to_owned()?;
+/// The locked file that is the stdin of a run, on a close-on-exec descriptor. [`become_run`] puts `/dev/null` in its place.
+pub fn inherited_lock() -> io::Result<File> {
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// Makes this process the run of one attempt: `/dev/null` as stdin; own session; subreaper; signals wait for the
+/// supervisor.
+pub fn become_run() -> io::Result<()> {
     dup2_stdin(OpenOptions::new().read(true).open("/dev/null")?)?;
     match setsid() {
         // It leads a session already if somebody started it so.
         Ok(_) | Err(Errno::EPERM) => {}
         Err(error) => return Err(error.into()),
     }
-    become_trial()?;
-    Ok(File::from(moved))
+    become_trial()
 }
 
 /// For a process that waits for children: whoever ignores SIGCHLD hears of no child's end, and that is inherited.
@@ -57,18 +61,19 @@ pub fn with_file_limit<T>(start: impl FnOnce() -> T) -> T {
 pub fn cannot_supervise() -> Option<String> {
     let exe = fs::symlink_metadata("/proc/self/exe").and_then(|_| fs::File::open("/proc/self/stat"));
     if let Err(error) = exe {
-        let advice = if_missing(&error, "; mount it, since no exporter can be supervised without");
+        let advice = what_helps(&error, "mount it, since no exporter can be supervised without");
         return Some(format!("cannot look into /proc: {error}{advice}"));
     }
     let null = OpenOptions::new().read(true).write(true).open("/dev/null");
     let error = null.err()?;
-    let advice = if_missing(&error, "; make it, since each exporter is given it");
+    let advice = what_helps(&error, "make it, since each exporter is given it");
     Some(format!("cannot open /dev/null: {error}{advice}"))
 }
 
-/// The advice, if that is what helps: with too few descriptors there is nothing to be made.
-fn if_missing<'a>(error: &io::Error, advice: &'a str) -> &'a str {
-    if error.kind() == io::ErrorKind::NotFound { advice } else { "" }
+/// What to do about the error, as the end of a sentence; `missing` is the advice where there is no such file.
+fn what_helps(error: &io::Error, missing: &str) -> String {
+    let missing = (error.kind() == io::ErrorKind::NotFound).then_some(missing);
+    passing::advice(error).or(missing).map_or_else(String::new, |advice| format!("; {advice}"))
 }
 
 /// What a run is, for `try`, which stays in the foreground: stdin and session are left alone.

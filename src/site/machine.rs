@@ -2,6 +2,8 @@
 
 use std::{fs, io, os::unix::fs::MetadataExt};
 
+use crate::model::passing;
+
 /// The id of this machine; empty where there is none, as in some containers.
 pub fn machine_id() -> String {
     read("/etc/machine-id").unwrap_or_default()
@@ -12,7 +14,7 @@ pub fn boot_id() -> io::Result<String> {
     const PATH: &str = "/proc/sys/kernel/random/boot_id";
     match read(PATH) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(io::Error::new(error.kind(), format!("cannot read {PATH}: {error}"))),
+        Err(error) => Err(passing::with_cause(&format!("cannot read {PATH}"), &error)),
         id => id,
     }
 }

@@ -34,6 +34,9 @@ pub struct LockNote {
     pub is_stuck: bool,
     /// The admin was told that what it left cannot be removed.
     pub is_told: bool,
+    /// The run has started nothing, and its job is not at fault: why, in one line, for the tick that gives the job back
+    /// and says so. Empty: that is said elsewhere.
+    pub refused: Option<String>,
 }
 
 impl LockNote {
@@ -74,6 +77,7 @@ impl LockNote {
         line("ended_ms", self.ended.map(|ended| ended.as_millis().to_string()));
         line("stuck", self.is_stuck.then(|| "1".to_owned()));
         line("told", self.is_told.then(|| "1".to_owned()));
+        line("refused", self.refused.as_ref().map(|why| why.replace(['\n', '\0'], " ")));
         text
     }
 
@@ -92,6 +96,7 @@ impl LockNote {
                 "session" => note.leader_session = value.parse().ok(),
                 "stuck" => note.is_stuck = true,
                 "told" => note.is_told = true,
+                "refused" => note.refused = Some(value.to_owned()),
                 "ended_ms" => note.ended = value.parse().ok().map(Duration::from_millis),
                 _ => {}
             }
@@ -139,6 +144,7 @@ mod tests {
             ended: Some(Duration::from_millis(9999)),
             is_stuck: true,
             is_told: true,
+            refused: Some("cannot fork: no more processes".into()),
         }
     }
 

@@ -179,7 +179,7 @@ impl Tx<'_> {
     }
 
     /// The admin's wish came while the attempt ended by itself: that it is tried again is not wanted any more.
-    fn end_cancelled(&self, claim: &Claim, now: Stamp) -> Result<bool> {
+    pub(super) fn end_cancelled(&self, claim: &Claim, now: Stamp) -> Result<bool> {
         let is_cancelled = self.cancel_requested(claim)? == Some(true);
         Ok(is_cancelled && (self.requeue_noted(claim, now)? || self.forget(claim)?))
     }

@@ -26,6 +26,7 @@ mod opening;
 mod pace;
 mod past;
 mod queueing;
+mod returning;
 mod rows;
 mod running;
 mod schema;

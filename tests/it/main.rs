@@ -57,6 +57,7 @@ mod outside;
 mod overseen;
 mod package;
 mod programs;
+mod passing;
 mod pruning;
 mod queues;
 mod races;

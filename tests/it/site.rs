@@ -125,9 +125,9 @@ impl Site {
         self
     }
 
-    /// The user of [`Site::by_nobody`].
-    pub fn user(&self) -> Option<u32> {
-        self.user
+    /// The user that everything runs as.
+    pub fn user(&self) -> u32 {
+        self.user.unwrap_or_else(|| nix::unistd::geteuid().as_raw())
     }
 
     /// Makes the state directory.

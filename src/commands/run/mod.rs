@@ -5,12 +5,17 @@
 
 mod finish;
 mod oversee;
+mod returned;
 pub mod setup;
 
 use std::{
     fs::File,
+    io,
     time::{Duration, Instant},
 };
+
+use self::returned::Stop;
+use anyhow::anyhow;
 
 use super::{ending::Ended, tick::CLAIM, world::World};
 use crate::{
@@ -23,26 +28,36 @@ use crate::{
         point,
         status::Outcome,
     },
-    process::{self, Ending, Order, Process, Reason},
+    process::{self, Ending, Leader, Order, Process, Reason},
     site::{self, LockNote, PidLife, ProcessId},
     store::{Store, Tx},
 };
 
 /// Runs the claimed attempt to its end and records it.
 pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
-    let lock = process::become_run()?;
-    let begun = clock::since_boot();
-    note(&lock, begun, None, None)?; // first of all: a run that hangs later is overdue some day
-    point::at("run-started");
-    let world = World::load(global)?;
+    let (lock, begun) = (process::inherited_lock()?, clock::since_boot());
     let attempt = AttemptId::try_from(args.attempt.clone()).map_err(|error| Failure::because(Exit::Usage, error))?;
-    let Some(claim) = claim(&world, &attempt)? else {
-        return Ok(()); // somebody else ended it
+    let world = match begin(global, &lock, begun) {
+        Ok(world) => world,
+        Err(stop) => return Err(stop.note(&lock, begun)),
+    };
+    let claim = match claim(&world, &attempt) {
+        Ok(Some(claim)) => claim,
+        Ok(None) => return Ok(()), // somebody else ended it
+        Err(failure) => return Err(Stop::from(failure).note(&lock, begun)),
     };
     let run = Run { world: &world, claim: &claim, lock: &lock, begun };
     run.attempt()?;
     world.site.ring();
     Ok(())
+}
+
+fn begin(global: &Global, lock: &File, begun: Duration) -> Result<World, Stop> {
+    process::become_run()?;
+    note(lock, begun, None, None)?; // first of all: a run that hangs later is overdue some day
+    point::at("run-started");
+    // A configuration that has been broken since the claim is the tick's to report.
+    World::load(global).map_err(|failure| Stop::configuration(failure.error))
 }
 
 /// As the tick has handed it over, else as it stands in the database. Either is checked once more by [`setup::order`].
@@ -64,32 +79,37 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn attempt(&self) -> Result<(), Failure> {
-        let Some(exporter) = self.world.config.exporters.get(&self.claim.exporter) else {
-            return self.refuse("its exporter is no longer configured");
-        };
-        let order = match setup::order(self.world, exporter, self.claim) {
-            Ok(order) => order,
-            Err(sentence) => return self.refuse(&format!("{sentence:#}")),
-        };
+        match self.start() {
+            Ok((exporter, order, leader)) => self.supervise(exporter, &order, leader),
+            Err(Stop::Refused(sentence)) => self.refuse(&sentence),
+            Err(stop) => Err(stop.give_back(self.world, self.claim, self.lock, self.begun)),
+        }
+    }
+
+    fn start(&self) -> Result<(&Exporter, Order, Leader), Stop> {
+        let gone = || Stop::configuration(Some(anyhow!("its exporter is no longer configured")));
+        let exporter = self.world.config.exporters.get(&self.claim.exporter).ok_or_else(gone)?;
+        let order = setup::order(self.world, exporter, self.claim)?;
         let noted = |leader| {
             point::at("run-forked");
             note(self.lock, self.begun, Some(leader), None)?;
             point::at("run-noted");
             Ok(())
         };
-        let leader = match process::spawn(&order, noted) {
-            Ok(leader) => leader,
-            Err(error) => return self.refuse(&error.to_string()),
-        };
+        let leader = process::spawn(&order, noted).map_err(|error| Stop::not_spawned(&error, &order))?;
         point::at("run-spawned");
+        Ok((exporter, order, leader))
+    }
+
+    fn supervise(&self, exporter: &Exporter, order: &Order, leader: Leader) -> Result<(), Failure> {
         let process = leader.process();
         let mut overseer = oversee::Watch::new(self.world, self.claim, Instant::now());
-        let ending = process::supervise(leader, &order, &mut overseer)?;
+        let ending = process::supervise(leader, order, &mut overseer)?;
         // What follows may wait for long, and is not overdue. Unwritten, it has a minute as ever.
         let _ = note(self.lock, self.begun, Some(process), Some(clock::since_boot()));
         point::at("run-exporter-ended");
         let mut store = overseer.into_store()?;
-        self.finish(&mut store, exporter, &order, &ending)
+        self.finish(&mut store, exporter, order, &ending)
     }
 
     fn finish(&self, store: &mut Store, exporter: &Exporter, order: &Order, ending: &Ending) -> Result<(), Failure> {
@@ -120,7 +140,7 @@ impl Run<'_> {
 }
 
 /// Who we are, for a tick that finds our lock free, or held for too long.
-fn note(lock: &File, begun: Duration, leader: Option<Process>, ended: Option<Duration>) -> std::io::Result<()> {
+fn note(lock: &File, begun: Duration, leader: Option<Process>, ended: Option<Duration>) -> io::Result<()> {
     let id = |process: Process| ProcessId { pid: process.pid, start: process.start };
     let note = LockNote {
         run: Some(id(Process::this()?)),

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::CString,
+    fmt,
     fs::{self, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt,
@@ -25,15 +26,27 @@ use crate::{
     process::{self, Order},
 };
 
+/// The claim does not fit the configuration as it is now.
+#[derive(Debug)]
+pub struct Misfit(String);
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misfit {}
+
 /// Everything decided; an error is one sentence for the admin.
 ///
 /// The claim may have come by way of the database: what it says of the file is checked, and what the configuration says
 /// (limits, queues, the source) is taken from there.
 pub fn order(world: &World, exporter: &Exporter, claim: &Claim) -> anyhow::Result<Order> {
     let ask = fit::fit(&world.config, &claim.exporter, &claim.params, &claim.filename);
-    let ask = ask.map_err(|sentence| anyhow!(sentence))?;
+    let ask = ask.map_err(Misfit)?;
     if !fit::may_be_in(&ask, &claim.queue) {
-        bail!("its queue, {}, is none of its exporter's", claim.queue);
+        bail!(Misfit(format!("its queue, {}, is none of its exporter's", claim.queue)));
     }
     let work = world.site.make_work(&claim.attempt).context("cannot make the work directory")?;
     let output = exporter.file().map(|file| work.join(format!("out{}", file.extension)));

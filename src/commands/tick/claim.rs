@@ -83,10 +83,7 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
     };
     round.look_again = seats.look_again;
     point::at("tick-claimed");
-    for seat in claimed {
-        launch::run(round, seat);
-        point::at("tick-launched-one");
-    }
+    launch::all(round, claimed);
     Ok(())
 }
 

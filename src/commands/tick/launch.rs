@@ -6,20 +6,21 @@ use std::{
     fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt,
-    process::{Child, Command},
-    time::Duration,
+    process::{Child, Command, ExitStatus},
 };
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
-use super::{Round, claim::Seat};
+use super::{Round, Trouble, claim::Seat};
 use crate::{
-    commands::{ending::Ended, world::World},
+    commands::{words, world::World},
+    exit::Exit,
     model::{
-        attempt::{AttemptId, Claim, Record},
+        attempt::{AttemptId, Claim},
         clock::Stamp,
-        status::Outcome,
+        passing, point,
     },
+    site::LockNote,
 };
 
 /// The variable that tells a run its claim.
@@ -27,30 +28,56 @@ pub const CLAIM: &str = "PRESSROOM_CLAIM";
 /// Bytes. The kernel takes 128 KiB of one variable.
 const LONGEST: usize = 100_000;
 
-/// Launches the run; our own copy of the lock is closed as it is handed over.
-pub fn run(round: &mut Round, seat: Seat) {
-    let claim = seat.claim;
-    match spawn(round.world, &claim, seat.lock) {
-        Ok(child) => {
-            let (job, attempt, filename) = (claim.job, claim.attempt.as_str(), &claim.filename);
-            tracing::info!(job, attempt, filename, "launched");
-            round.children.push(child);
+/// Launches a run for each of them. Where the machine refuses one, it would refuse the others: they are queued again.
+pub fn all(round: &mut Round, seats: Vec<Seat>) {
+    let mut seats = seats.into_iter();
+    while let Some(seat) = seats.next() {
+        if let Err(error) = run(round, &seat) {
+            return give_back(round, std::iter::once(seat).chain(seats).collect(), &error);
         }
-        Err(error) => {
-            let detail = Some(format!("cannot start its run: {error}"));
-            let record = Record { detail, ..Record::bare(Outcome::Spawn, Stamp::now(), Duration::ZERO) };
-            let config = &round.world.config;
-            let closed = round.store.immediate(|tx| Ended::new(&claim, &record).close(tx, config));
-            if let Err(error) = closed {
-                round.problem(format!("cannot record that job {} could not be started: {error:#}", claim.job));
-            }
+        drop(seat); // our own copy of the lock
+        point::at("tick-launched-one");
+    }
+}
+
+fn run(round: &mut Round, seat: &Seat) -> io::Result<()> {
+    let claim = &seat.claim;
+    let child = spawn(round.world, claim, &seat.lock)?;
+    let (job, attempt, filename) = (claim.job, claim.attempt.as_str(), &claim.filename);
+    tracing::info!(job, attempt, filename, "launched");
+    round.children.push(child);
+    round.trouble = round.trouble.min(Trouble::Told);
+    Ok(())
+}
+
+/// That our own program cannot be started is no job's fault. Where the database cannot be written either, the next tick
+/// learns that nothing was started from the locks.
+fn give_back(round: &mut Round, seats: Vec<Seat>, error: &io::Error) {
+    let advice = passing::advice(error).map_or_else(String::new, |advice| format!("; {advice}"));
+    let jobs = words::count(seats.len() as u64, "claimed job");
+    let are = if seats.len() == 1 { "is" } else { "are" };
+    let told = format!("cannot start a run: {error}{advice}; {jobs} {are} queued again");
+    round.nothing_starts(&error.to_string(), &told);
+    let now = Stamp::now();
+    let given = round.store.immediate(|tx| {
+        seats.iter().try_for_each(|seat| tx.give_back(&seat.claim, now).map(drop))?;
+        Ok(())
+    });
+    for Seat { claim, lock } in seats {
+        if given.is_err() {
+            let _ = LockNote { refused: Some(String::new()), ..LockNote::default() }.write(&lock);
+        } else if round.world.site.remove_log(&claim.attempt).is_ok() {
+            let _ = round.world.site.remove_lock(&claim.attempt); // else the sweep does it
         }
+    }
+    if let Err(error) = given {
+        round.problem(format!("cannot queue claimed jobs again: {error:#}"));
     }
 }
 
 /// The claim goes along in the environment, which nobody else can read: the exporter is started before the database is
 /// opened once more. One that is too long for that is read from there.
-fn spawn(world: &World, claim: &Claim, lock: File) -> io::Result<Child> {
+fn spawn(world: &World, claim: &Claim, lock: &File) -> io::Result<Child> {
     let log = log(world, &claim.attempt)?;
     let told = serde_json::to_string(claim).ok().filter(|text| text.len() < LONGEST);
     Command::new("/proc/self/exe")
@@ -61,7 +88,7 @@ fn spawn(world: &World, claim: &Claim, lock: File) -> io::Result<Child> {
         .env_remove("PRESSROOM_LOG") // its stderr is the log of the exporter
         .env_remove("PRESSROOM_ATTEMPT") // a run with another attempt's cookie would be swept with that
         .current_dir(world.site.state_dir())
-        .stdin(lock)
+        .stdin(lock.try_clone()?)
         .stdout(log.try_clone()?)
         .stderr(log)
         .spawn()
@@ -75,9 +102,13 @@ fn log(world: &World, attempt: &AttemptId) -> io::Result<File> {
     log.or_else(|_| OpenOptions::new().write(true).open("/dev/null"))
 }
 
-/// Until all of them have ended.
-pub fn wait_for(children: Vec<Child>) {
-    for mut child in children {
-        let _ = child.wait();
-    }
+/// Whether the run has started nothing, since the machine or the configuration did not let it.
+pub fn started_nothing(status: ExitStatus) -> bool {
+    status.code() == Some(i32::from(Exit::TryLater as u8))
+}
+
+/// Until all of them have ended. Whether one of them has started nothing.
+pub fn wait_for(children: Vec<Child>) -> bool {
+    let ends: Vec<_> = children.into_iter().filter_map(|mut child| child.wait().ok()).collect();
+    ends.into_iter().any(started_nothing)
 }

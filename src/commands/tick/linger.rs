@@ -3,14 +3,20 @@
 //! The doorbell is opened before the lock is waited for and long before the first round, so that a ring between two
 //! ticks is heard by the later one. One successor may wait: it holds `tick.next` until it has `tick.lock`.
 
-use std::{fs::File, os::fd::AsFd, process::Child, thread::sleep, time::Duration};
+use std::{
+    fs::File,
+    os::fd::AsFd,
+    process::{Child, ExitStatus},
+    thread::sleep,
+    time::Duration,
+};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::{Round, Trouble, open_store, schedule, signals::Stop};
+use super::{Left, Round, Trouble, launch, open_store, schedule, signals::Stop};
 use crate::{
     commands::world::World,
-    exit::{Exit, Failure},
+    exit::Failure,
     logging,
     model::{
         clock::{Stamp, since_boot},
@@ -29,17 +35,17 @@ const QUIET: Duration = Duration::from_millis(500);
 const FULL: Duration = Duration::from_secs(15);
 /// What could not be done is tried again after so long, unless somebody rings.
 const PAUSE: Duration = Duration::from_secs(5);
+/// Where the machine lets nothing be started, each further pause is twice as long, up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Rounds until the time is over or a signal says stop. The result: runs that have not ended yet.
-pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Vec<Child>, Failure> {
+/// Rounds until the time is over or a signal says stop.
+pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Left, Failure> {
     let until = since_boot().saturating_add(time);
     let bell = listen(world);
     let lock = succeed(world, &signals).map_err(|error| world.instead(error.into(), None))?;
-    let Some(lock) = lock else { return Ok(Vec::new()) };
+    let Some(lock) = lock else { return Ok(Left::default()) };
     point::at("linger-took-lock");
     let store = open_store(world, &lock)?;
-    let (full_due, pause_until) = (Duration::ZERO, Duration::ZERO);
-    let children = Vec::new();
     let mut linger = Linger {
         world,
         lock,
@@ -47,17 +53,17 @@ pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Vec<Child>, 
         bell,
         signals,
         until,
-        full_due,
-        pause_until,
-        children,
-        cannot_start: false,
+        full_due: Duration::ZERO,
+        pause_until: Duration::ZERO,
+        children: Vec::new(),
+        refused: Refused::default(),
         clock_error_ms: None,
     };
     linger.rounds()?;
     point::at("linger-over");
-    let Linger { signals, children, cannot_start, lock: _lock, .. } = linger;
+    let Linger { signals, children, refused, lock: _lock, .. } = linger;
     signals.let_go()?;
-    if cannot_start { Err(Failure::code(Exit::Io)) } else { Ok(children) }
+    Ok(Left { children, cannot_start: refused.last })
 }
 
 /// Without a doorbell jobs are started later, but they are started: the round at the beginning, and whatever has a time.
@@ -103,10 +109,37 @@ struct Linger<'a> {
     /// Not before, whatever is due: the last round met a problem.
     pause_until: Duration,
     children: Vec<Child>,
-    /// The machine has let nothing be started in the last round.
-    cannot_start: bool,
     /// While the clock is not believed, how far it is ahead.
     clock_error_ms: Option<i64>,
+    refused: Refused,
+}
+
+/// What a linger knows of a machine that lets nothing be started.
+#[derive(Default)]
+struct Refused {
+    /// Nothing could be started last.
+    last: bool,
+    /// Until then no ring is heard, or each would start what the machine refuses.
+    deaf_until: Duration,
+    /// How long the last pause was.
+    pause: Duration,
+    /// The reason, as it was told.
+    told: Option<String>,
+}
+
+impl Refused {
+    fn again(&mut self, now: Duration) {
+        self.last = true;
+        if self.deaf_until <= now {
+            self.pause = (self.pause * 2).clamp(PAUSE, LONGEST_PAUSE);
+            self.deaf_until = now + self.pause;
+        }
+    }
+
+    /// How long no ring is heard yet.
+    fn left(&self) -> Option<Duration> {
+        self.deaf_until.checked_sub(since_boot()).filter(|left| !left.is_zero())
+    }
 }
 
 impl Linger<'_> {
@@ -128,7 +161,9 @@ impl Linger<'_> {
         let now = since_boot();
         let mut round = Round::new(self.world, &mut self.store, Some(&self.lock));
         round.light = now < self.full_due;
+        round.refusal = self.refused.told.take();
         round.go();
+        self.refused.told = round.refusal.take();
         if !round.light {
             self.full_due = now + FULL;
         }
@@ -136,7 +171,11 @@ impl Linger<'_> {
             self.pause_until = now + PAUSE;
         }
         self.clock_error_ms = round.clock_doubt.as_ref().map(|doubt| round.now.0.saturating_sub(doubt.right.0));
-        self.cannot_start = round.trouble == Trouble::NothingStarts;
+        match round.trouble {
+            Trouble::NothingStarts => self.refused.again(now),
+            _ if !round.children.is_empty() => self.refused.last = false,
+            _ => {}
+        }
         self.children.append(&mut round.children);
         round.look_again
     }
@@ -146,13 +185,15 @@ impl Linger<'_> {
         loop {
             let left = self.until.saturating_sub(since_boot());
             let pause = self.pause_until.saturating_sub(since_boot());
-            let due = self.due()?.into_iter().chain(look_again).min().map(|due| due.max(pause));
+            let deaf = self.refused.left();
+            let due = self.due()?.into_iter().chain(look_again).chain(deaf).min();
+            let due = due.map(|due| due.max(pause).max(deaf.unwrap_or_default()));
             let rang = self.rest(due.map_or(left, |due| due.min(left)))?;
             let came = self.signals.came()?;
             if came.stop || self.until <= since_boot() {
                 return Ok(false);
             }
-            let died = came.child_ended && self.a_run_died();
+            let died = came.child_ended && self.a_run_died() && self.refused.left().is_none();
             if rang || died || due.is_some_and(|due| due < left) && !came.child_ended {
                 return Ok(true);
             }
@@ -190,7 +231,8 @@ impl Linger<'_> {
         let ms = i32::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX);
         let read = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![read(self.signals.as_fd())];
-        fds.extend(self.bell.as_ref().map(|bell| read(bell.as_fd())));
+        let bell = self.bell.as_ref().filter(|_| self.refused.left().is_none());
+        fds.extend(bell.map(|bell| read(bell.as_fd())));
         match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
             Ok(0) => Ok(None),
             Ok(_) if fds.get(1).and_then(PollFd::any).unwrap_or(false) => Ok(Some(Heard::Bell)),
@@ -199,18 +241,27 @@ impl Linger<'_> {
         }
     }
 
-    /// Takes the ends of runs that have ended. One that ended badly could not ring.
+    /// Takes the ends of runs that have ended. One that ended badly could not ring. One that has started nothing rings
+    /// on purpose not: it is told of, and its job started again, after a pause.
     fn a_run_died(&mut self) -> bool {
-        let before = self.children.len();
-        let mut died = false;
+        let mut ends = Vec::new();
         self.children.retain_mut(|child| match child.try_wait() {
             Ok(None) => true,
             Ok(Some(status)) => {
-                died |= !status.success();
+                ends.push(status);
                 false
             }
             Err(_) => false,
         });
-        died && self.children.len() < before
+        let (returned, ended): (Vec<_>, Vec<_>) = ends.into_iter().partition(|end| launch::started_nothing(*end));
+        if ended.iter().any(ExitStatus::success) {
+            self.refused.pause = Duration::ZERO;
+            self.refused.last = false;
+        }
+        if !returned.is_empty() {
+            self.refused.again(since_boot());
+            self.full_due = Duration::ZERO;
+        }
+        ended.iter().any(|end| !end.success())
     }
 }

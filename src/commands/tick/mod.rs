@@ -20,6 +20,7 @@ pub mod prune;
 mod reap;
 mod rehome;
 mod report;
+mod returned;
 mod root;
 mod sample;
 mod schedule;
@@ -61,14 +62,23 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
         accept_clock(&world)?;
     }
     let signals = signals::Stop::hold()?;
-    let children = match args.linger {
+    let left = match args.linger {
         Some(time) => linger::stay(&world, time, signals)?,
         None => once(&world, signals)?,
     };
-    if args.wait {
-        launch::wait_for(children);
+    if args.wait && launch::wait_for(left.children) {
+        returned::tell(&world)?;
     }
-    unless_broken(&world)
+    if left.cannot_start { Err(Failure::code(Exit::Io)) } else { unless_broken(&world) }
+}
+
+/// What is left of the rounds of a tick.
+#[derive(Default)]
+struct Left {
+    /// Runs that have not ended yet.
+    children: Vec<Child>,
+    /// The machine has let nothing be started at last.
+    cannot_start: bool,
 }
 
 /// For the next full round, of whichever tick.
@@ -83,16 +93,16 @@ fn unless_broken(world: &World) -> Result<(), Failure> {
 }
 
 /// A plain tick: if another one is at work, there is nothing to do.
-fn once(world: &World, signals: signals::Stop) -> Result<Vec<Child>, Failure> {
+fn once(world: &World, signals: signals::Stop) -> Result<Left, Failure> {
     let lock = world.site.take_tick().with_context(|| format!("cannot lock {}", world.site.tick_lock().display()));
     let lock = lock.map_err(|error| world.instead(error.into(), None))?;
-    let Some(lock) = lock else { return Ok(Vec::new()) };
+    let Some(lock) = lock else { return Ok(Left::default()) };
     let mut store = open_store(world, &lock)?;
     let mut round = Round::new(world, &mut store, Some(&lock));
     round.go();
-    let (children, cannot_start) = (round.children, round.trouble == Trouble::NothingStarts);
+    let left = Left { children: round.children, cannot_start: round.trouble == Trouble::NothingStarts };
     signals.let_go()?;
-    if cannot_start { Err(Failure::code(Exit::Io)) } else { Ok(children) }
+    Ok(left)
 }
 
 /// For who holds the tick's lock. On a disk without any space files that have expired make some first. What the
@@ -140,6 +150,8 @@ pub struct Round<'a> {
     look_again: Option<Duration>,
     problems: Vec<String>,
     trouble: Trouble,
+    /// Why nothing could be started, as it was told last: a lingering tick hands it on, since once is enough.
+    refusal: Option<String>,
     children: Vec<Child>,
 }
 
@@ -157,6 +169,7 @@ impl<'a> Round<'a> {
             look_again: None,
             problems: Vec::new(),
             trouble: Trouble::None,
+            refusal: None,
             children: Vec::new(),
         }
     }
@@ -165,6 +178,9 @@ impl<'a> Round<'a> {
     pub fn go(&mut self) {
         self.step("clock", clock::look);
         point::at("tick-before-reap");
+        if !self.light {
+            self.step("returned", returned::jobs);
+        }
         self.step("reap", reap::all);
         self.step("mend", mend::all);
         if !self.light {
@@ -208,6 +224,15 @@ impl<'a> Round<'a> {
     fn problem(&mut self, sentence: String) {
         self.trouble = self.trouble.max(Trouble::Told);
         self.problems.push(sentence);
+    }
+
+    /// The machine refuses, for this reason, which is told unless it was told last.
+    fn nothing_starts(&mut self, why: &str, sentence: &str) {
+        self.trouble = Trouble::NothingStarts;
+        if self.refusal.as_deref() != Some(why) {
+            self.refusal = Some(why.to_owned());
+            self.problems.push(sentence.to_owned());
+        }
     }
 
     /// On stderr, so that cron mails it. What has stopped the steps comes first.

@@ -11,7 +11,7 @@ use super::{World, alone, world::until};
 use crate::{
     model::status::Outcome,
     process::{
-        become_run, spawn,
+        become_run, inherited_lock, spawn,
         tree::{Swept, TreeIds, end_tree},
     },
 };
@@ -67,7 +67,8 @@ fn a_run_moves_its_lock_away_from_stdin_and_leads_a_session() {
     alone(|| {
         let lock = tempfile::tempfile().expect("a file");
         nix::unistd::dup2_stdin(&lock).expect("given as stdin");
-        let moved = become_run().expect("a run");
+        let moved = inherited_lock().expect("a lock");
+        become_run().expect("a run");
         let inode = |file: &fs::File| file.metadata().expect("metadata").ino();
         assert_eq!(inode(&moved), inode(&lock));
         let flags = nix::fcntl::fcntl(&moved, nix::fcntl::FcntlArg::F_GETFD).expect("flags");

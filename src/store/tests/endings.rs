@@ -3,12 +3,13 @@ use crate::model::status::Status;
 
 type Ending = fn(&Tx<'_>, &Claim) -> Result<bool>;
 
-const ENDINGS: [Ending; 5] = [
+const ENDINGS: [Ending; 6] = [
     |tx, claim| tx.finish_ok(claim, &ended(Outcome::Ok)),
     |tx, claim| tx.finish_retry(claim, &ended(Outcome::Lost), &again()),
     |tx, claim| tx.finish_failed(claim, &ended(Outcome::Exit), NOON),
     |tx, claim| tx.finish_returned(claim, &ended(Outcome::Shutdown)),
     |tx, claim| tx.finish_cancelled(claim, &ended(Outcome::Cancelled)),
+    |tx, claim| tx.give_back(claim, NOON),
 ];
 
 #[test]
