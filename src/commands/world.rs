@@ -8,7 +8,7 @@ use std::{
 use crate::{
     cache::Cache,
     cli::Global,
-    config::{self, Config},
+    config::{self, Config, ConfigError, Identity},
     exit::{Exit, Failure},
     logging,
     model::event::ActivityEvent,
@@ -22,15 +22,38 @@ pub struct World {
     pub config: Config,
     pub site: Site,
     pub cache: Cache,
+    /// The configuration as it was read.
+    pub text: String,
+    /// And the file that it was read from.
+    pub read: Identity,
+    /// The file has been broken since: runs are given the text that is in force.
+    pub is_outdated: bool,
 }
 
 impl World {
     pub fn load(global: &Global) -> Result<Self, Failure> {
+        Self::read(&config::locate(global.config.as_deref())).map_err(|error| Failure::new(Exit::Config, error))
+    }
+
+    /// By the configuration in this file.
+    pub fn read(file: &Path) -> Result<Self, ConfigError> {
+        let (text, read) = config::read_text(file)?;
+        Self::by(file, text, read)
+    }
+
+    /// For a run: where the file is broken, by the text that its tick has handed over.
+    pub fn load_or(global: &Global, text: Option<String>) -> Result<Self, Failure> {
+        let loaded = Self::load(global);
+        let (Err(_), Some(text)) = (&loaded, text) else { return loaded };
         let file = config::locate(global.config.as_deref());
-        let config = config::load(&file).map_err(|error| Failure::new(Exit::Config, error))?;
+        Self::by(&file, text, Identity::none()).or(loaded)
+    }
+
+    fn by(file: &Path, text: String, read: Identity) -> Result<Self, ConfigError> {
+        let config = config::parse(file, &text)?;
         let site = Site::of(&config);
         let cache = Cache::new(site.cache());
-        Ok(Self { config, site, cache })
+        Ok(Self { config, site, cache, text, read, is_outdated: false })
     }
 
     /// The path of the database, for who opens it now: from here on SQLite removes nothing but what belongs to it. A hit

@@ -20,6 +20,7 @@ mod param_rules;
 pub mod params;
 mod pattern;
 mod problem;
+mod reading;
 mod schedule;
 mod sections;
 mod sheet;
@@ -33,7 +34,6 @@ mod words;
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs, io,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -44,7 +44,13 @@ use crate::model::client::ClientNames;
 
 #[cfg(test)]
 pub use self::advice::LONGEST_PAUSE;
-pub use self::{advice::warnings, deep::deep_problems, problem::ConfigError, types::*};
+pub use self::{
+    advice::warnings,
+    deep::deep_problems,
+    problem::ConfigError,
+    reading::{Identity, read as read_text},
+    types::*,
+};
 use self::{
     exporter::Around,
     sheet::{Sheet, Table},
@@ -72,24 +78,15 @@ fn choose(flag: Option<&Path>, variable: Option<OsString>) -> PathBuf {
 /// Every problem of the file at once, each with its line and column.
 pub fn load(path: &Path) -> Result<Config, ConfigError> {
     let file = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let bytes = fs::read(&file).map_err(|error| ConfigError::unread(&file, unreadable(&error)))?;
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => parse(&file, text),
-        Err(error) => {
-            let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-            Err(ConfigError::new(&file, &good, vec![(good.len(), "this is not valid UTF-8".to_owned())]))
-        }
-    }
+    let (text, _) = reading::read(&file)?;
+    parse(&file, &text)
 }
 
-fn unreadable(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file; name one by --config or PRESSROOM_CONFIG".to_owned(),
-        _ => format!("cannot read the configuration: {error}"),
-    }
-}
-
-fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
+/// Checks the text of the configuration file `file`, which is absolute.
+///
+/// # Errors
+/// Every problem of the text at once, each with its line and column.
+pub fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
     let (root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         let place = |error: &toml::de::Error| (error.span().map_or(0, |span| span.start), error.message().to_owned());

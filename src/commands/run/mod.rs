@@ -17,7 +17,11 @@ use std::{
 use self::returned::Stop;
 use anyhow::anyhow;
 
-use super::{ending::Ended, tick::CLAIM, world::World};
+use super::{
+    ending::Ended,
+    tick::{CLAIM, CONFIG},
+    world::World,
+};
 use crate::{
     cli::{Global, RunArgs},
     config::Exporter,
@@ -57,7 +61,8 @@ fn begin(global: &Global, lock: &File, begun: Duration) -> Result<World, Stop> {
     note(lock, begun, None, None)?; // first of all: a run that hangs later is overdue some day
     point::at("run-started");
     // A configuration that has been broken since the claim is the tick's to report.
-    World::load(global).map_err(|failure| Stop::configuration(failure.error))
+    let text = std::env::var(CONFIG).ok();
+    World::load_or(global, text).map_err(|failure| Stop::configuration(failure.error))
 }
 
 /// As the tick has handed it over, else as it stands in the database. Either is checked once more by [`setup::order`].

@@ -25,6 +25,8 @@ use crate::{
 
 /// The variable that tells a run its claim.
 pub const CLAIM: &str = "PRESSROOM_CLAIM";
+/// The variable that tells a run the configuration in force, while the file is broken.
+pub const CONFIG: &str = "PRESSROOM_CONFIG_TEXT";
 /// Bytes. The kernel takes 128 KiB of one variable.
 const LONGEST: usize = 100_000;
 
@@ -80,7 +82,10 @@ fn give_back(round: &mut Round, seats: Vec<Seat>, error: &io::Error) {
 fn spawn(world: &World, claim: &Claim, lock: &File) -> io::Result<Child> {
     let log = log(world, &claim.attempt)?;
     let told = serde_json::to_string(claim).ok().filter(|text| text.len() < LONGEST);
+    let config = Some(&world.text).filter(|text| world.is_outdated && text.len() < LONGEST);
     Command::new("/proc/self/exe")
+        .env_remove(CONFIG)
+        .envs(config.map(|text| (CONFIG, text)))
         .envs(told.map(|text| (CLAIM, text)))
         .arg("--config")
         .arg(&world.config.file)

@@ -13,7 +13,13 @@ use std::{
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::{Left, Round, Trouble, launch, open_store, schedule, signals::Stop};
+use super::{
+    Left, Round, Trouble,
+    force::{Change, InForce},
+    launch, open_store, schedule,
+    signals::Stop,
+    tell_broken,
+};
 use crate::{
     commands::world::World,
     exit::Failure,
@@ -39,7 +45,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Rounds until the time is over or a signal says stop.
-pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Left, Failure> {
+pub fn stay(force: &mut InForce, time: Duration, signals: Stop) -> Result<Left, Failure> {
+    let world = &force.world;
     let until = since_boot().saturating_add(time);
     let bell = listen(world);
     let lock = succeed(world, &signals).map_err(|error| world.instead(error.into(), None))?;
@@ -47,7 +54,7 @@ pub fn stay(world: &World, time: Duration, signals: Stop) -> Result<Left, Failur
     point::at("linger-took-lock");
     let store = open_store(world, &lock)?;
     let mut linger = Linger {
-        world,
+        force,
         lock,
         store,
         bell,
@@ -98,7 +105,7 @@ enum Heard {
 }
 
 struct Linger<'a> {
-    world: &'a World,
+    force: &'a mut InForce,
     lock: File,
     store: Store,
     bell: Option<Doorbell>,
@@ -147,6 +154,14 @@ impl Linger<'_> {
         loop {
             // Before the round: what rings during it is heard after it.
             self.bell.as_ref().map(Doorbell::drain).transpose()?;
+            match self.force.look() {
+                Change::None => {}
+                Change::Elsewhere => return Ok(()),
+                Change::Taken => {
+                    tell_broken(&self.force.world);
+                    self.full_due = Duration::ZERO;
+                }
+            }
             let look_again = self.round();
             let gathered = since_boot() + GATHER;
             if !self.wait(look_again)? {
@@ -159,7 +174,7 @@ impl Linger<'_> {
     /// One round; the time after which something may have changed without a ring.
     fn round(&mut self) -> Option<Duration> {
         let now = since_boot();
-        let mut round = Round::new(self.world, &mut self.store, Some(&self.lock));
+        let mut round = Round::new(&self.force.world, &mut self.store, Some(&self.lock));
         round.light = now < self.full_due;
         round.refusal = self.refused.told.take();
         round.go();
@@ -207,7 +222,7 @@ impl Linger<'_> {
         // What has come due by a clock that is not believed may go on waiting: it must not cause one round after another.
         let least = self.clock_error_ms.map_or(Duration::ZERO, |_| FULL);
         let mut due = view.next_wake()?.map(|wake| wake.since(now).max(least));
-        for schedule in self.world.config.sound_schedules() {
+        for schedule in self.force.world.config.sound_schedules() {
             let next = schedule::next(&view, schedule, right)?.since(right);
             due = Some(due.map_or(next, |due| due.min(next)));
         }

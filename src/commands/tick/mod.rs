@@ -10,6 +10,7 @@ mod dry;
 mod emergency;
 mod endings;
 pub mod expire;
+mod force;
 mod history;
 mod launch;
 mod linger;
@@ -30,7 +31,7 @@ mod slices;
 pub mod standstill;
 mod sweep;
 
-pub use launch::CLAIM;
+pub use launch::{CLAIM, CONFIG};
 pub use root::refuse as refuse_root;
 
 use std::{fs::File, process::Child, time::Duration};
@@ -62,14 +63,15 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
         accept_clock(&world)?;
     }
     let signals = signals::Stop::hold()?;
+    let mut force = force::InForce::of(world);
     let left = match args.linger {
-        Some(time) => linger::stay(&world, time, signals)?,
-        None => once(&world, signals)?,
+        Some(time) => linger::stay(&mut force, time, signals)?,
+        None => once(&force.world, signals)?,
     };
     if args.wait && launch::wait_for(left.children) {
-        returned::tell(&world)?;
+        returned::tell(&force.world)?;
     }
-    if left.cannot_start { Err(Failure::code(Exit::Io)) } else { unless_broken(&world) }
+    if left.cannot_start { Err(Failure::code(Exit::Io)) } else { unless_broken(&force.world) }
 }
 
 /// What is left of the rounds of a tick.
@@ -115,10 +117,14 @@ fn open_store(world: &World, lock: &File) -> Result<Store, Failure> {
     let mut store = store;
     world.keep_activity(&mut store);
     store.expect_machine(&machine_id()).map_err(|error| Failure::new(Exit::Config, error))?;
+    tell_broken(world);
+    Ok(store)
+}
+
+fn tell_broken(world: &World) {
     for (name, why) in world.config.broken() {
         logging::diagnostic_line(format!("exporter {name}: {why}; its jobs wait, run `pressroom check`"));
     }
-    Ok(store)
 }
 
 /// The worst that a round has met.
