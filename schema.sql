@@ -259,6 +259,13 @@ CREATE TABLE action (
 -- What is to be copied into the activity log: WHERE logged = 0 ORDER BY id
 CREATE INDEX action_unlogged ON action (id) WHERE logged = 0;
 
+-- When an administrator closed an exporter's breaker, by a retry or a trial that succeeded: attempts that ended until then do
+-- not count for it.
+CREATE TABLE breaker (
+    exporter      TEXT NOT NULL PRIMARY KEY,
+    closed        INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- How full the queues were, once a minute for a week: the plots of the status page.
 CREATE TABLE sample (
     at            INTEGER NOT NULL,

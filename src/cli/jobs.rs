@@ -38,6 +38,9 @@ pub enum JobsCommand {
     /// Forget queued jobs; end started ones and forget them
     #[command(after_help = BULK)]
     Cancel(BulkArgs),
+    /// Forget failed jobs, so that the next request queues them anew; their attempts stay in the history
+    #[command(after_help = BULK)]
+    Dismiss(BulkArgs),
     /// Let files of the cache count no longer, so that the next request has them made anew
     #[command(after_help = INVALIDATE)]
     Invalidate(InvalidateArgs),

@@ -71,7 +71,7 @@ pub enum Command {
     Try(TryArgs),
     /// Check the configuration and the state directory, or make the latter
     Check(CheckArgs),
-    /// Look at jobs and their history; retry, cancel, invalidate
+    /// Look at jobs and their history; retry, cancel, dismiss, invalidate
     Jobs(JobsArgs),
     /// Look at queues; pause, resume, drain
     Queues(QueuesArgs),

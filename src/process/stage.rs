@@ -34,6 +34,7 @@ pub fn become_run() -> io::Result<()> {
         Ok(_) | Err(Errno::EPERM) => {}
         Err(error) => return Err(error.into()),
     }
+    let _ = prctl::set_name(c"pressroom run"); // for people: started by way of /proc it would be called "exe"
     become_trial()
 }
 

@@ -10,7 +10,11 @@ use super::{
     rows::{self, Count},
     standstill::Place,
 };
-use crate::model::{clock::Stamp, job::Job, status::Status};
+use crate::model::{
+    clock::Stamp,
+    job::Job,
+    status::{Outcome, Status},
+};
 
 /// Two processes' looks at the clock differ by less.
 pub(super) const AHEAD: Duration = Duration::from_mins(1);
@@ -26,6 +30,11 @@ pub(super) const RUNNING_BY_EXPORTER: &str = "SELECT exporter, count(*) FROM job
 
 pub(super) const FAILED_BY_QUEUE: &str = "
     SELECT queue, status, count(*) FROM job WHERE status >= 2 GROUP BY queue, status";
+
+/// As few as failures are kept.
+pub(super) const FAILED_SINCE: &str = "
+    SELECT result, count(*), sum(attempts) FROM job INDEXED BY job_failed_in
+     WHERE status >= 2 AND failed >= ? GROUP BY result ORDER BY result";
 
 /// From one name to the next through the indexes, without reading the rows between.
 pub(super) const EXPORTERS: &str = "
@@ -75,6 +84,15 @@ impl View<'_> {
         let read = |row: &Row<'_>| Ok(row.get::<_, Name>(0).ok().zip(row.get(1).ok()).zip(row.get::<_, Count>(2).ok()));
         let counts = self.with_room(|| self.all(FAILED_BY_QUEUE, [], read))?;
         Ok(counts.into_iter().flatten().map(|((queue, status), count)| (queue.0, status, count.0)).collect())
+    }
+
+    /// The jobs that have failed for good since then and still stand so, by result, and how many attempts they had.
+    pub fn failed_since(&self, since: Stamp) -> Result<Vec<(Outcome, u64, u64)>> {
+        let read = |row: &Row<'_>| {
+            let counts = row.get::<_, Count>(1).ok().zip(row.get::<_, Count>(2).ok());
+            Ok(row.get(0).ok().zip(counts).map(|(outcome, (jobs, attempts))| (outcome, jobs.0, attempts.0)))
+        };
+        Ok(self.with_room(|| self.all(FAILED_SINCE, params![since], read))?.into_iter().flatten().collect())
     }
 
     /// What has no name of ours is counted too, under a name that no queue or exporter has: it takes a seat.

@@ -6,6 +6,7 @@
 //! hundreds of short processes would otherwise each copy the log back and delete it; `tick` copies it back instead.
 
 mod actions;
+mod breakers;
 mod busy;
 mod checked;
 mod choosing;

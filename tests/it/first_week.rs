@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::{
-    site::Site,
+    site::{Site, wait_until},
     users::{WEB, become_and_run, shared_site, two_users},
 };
 
@@ -81,4 +81,122 @@ fn sizes_are_shown_in_the_units_in_which_they_are_written() {
         let shown = site.run(words).out();
         assert!(!shown.contains("iB"), "{shown}");
     }
+}
+
+/// Two books have failed for good: one whose program was missing, one that is bad.
+fn failed() -> Site {
+    let settings = "max_attempts = 1\nfailure_ttl = \"1d\"\nbreaker = { failures = 2, pause = \"5m\" }";
+    let site = Site::new().exporter_with(r#"[ -e ../../../broken ] && exit 75; echo x >"$1""#, settings).create();
+    std::fs::write(site.path("broken"), "").unwrap();
+    for title in ["Emma", "Nana"] {
+        site.ask(title).exits(75);
+    }
+    site.tick();
+    site.mailed();
+    std::fs::remove_file(site.path("broken")).unwrap();
+    site
+}
+
+#[test]
+fn a_dismissed_failure_is_forgotten_and_the_next_request_queues_anew() {
+    let site = failed();
+    site.ask("Emma").exits(70);
+    site.run(&["jobs", "dismiss", "1"]).exits(0).stdout("dismissed job 1 (epub/Emma.epub)\n");
+    site.run(&["jobs", "show", "1"]).says("exit status 75");
+    assert_eq!(site.text("SELECT group_concat(filename) FROM job"), "epub/Nana.epub");
+    site.run(&["jobs", "dismiss", "--exporter", "epub"]).exits(64).warns("this would dismiss 1 job; give --yes");
+    site.run(&["jobs", "dismiss", "--exporter", "epub", "--status", "queued", "--yes"])
+        .exits(64)
+        .warns("`dismiss` does");
+    site.run(&["jobs", "dismiss", "--exporter", "epub", "--yes"]).exits(0).stdout("dismissed job 2 (epub/Nana.epub)\n");
+    assert_eq!(site.count("SELECT count(*) FROM attempt"), 2);
+    site.clock(301.0);
+    site.ask("Emma").exits(75).stdout("queued 1\n");
+    site.run(&["jobs", "dismiss", "3"]).exits(65).warns("is queued, not failed; `pressroom jobs cancel 3` ends it");
+}
+
+#[test]
+fn a_retry_closes_the_breaker_and_status_is_well_after_the_repair() {
+    let site = failed();
+    site.run(&["status"]).exits(1).says("`pressroom jobs retry --exporter epub`");
+    site.ask("Third").exits(69);
+    site.run(&["jobs", "retry", "1"]).exits(0);
+    site.tick().exits(0);
+    site.ask("Emma").exits(0);
+    site.run(&["jobs", "retry", "--status", "failed", "--yes"]).exits(0);
+    site.tick().exits(0);
+    site.run(&["status"]).exits(0);
+}
+
+#[test]
+fn a_successful_trial_closes_the_breaker_and_a_failed_one_does_not() {
+    let site = failed();
+    std::fs::write(site.path("broken"), "").unwrap();
+    let trial = || site.run(&["try", "--allow-root", "epub", "title=Third"]);
+    trial().exits(70);
+    site.ask("Third").exits(69).stdout("unavailable this export is failing just now\n");
+    std::fs::remove_file(site.path("broken")).unwrap();
+    trial().exits(0).says("the breaker of exporter epub is closed");
+    site.ask("Third").exits(75).stdout("queued 1\n");
+    site.tick().exits(0);
+    site.ask("Third").exits(0);
+    trial().exits(0);
+    assert!(!trial().out().contains("breaker"));
+}
+
+/// Ten of ten attempts failed for want of a program; with the program back `status` said so for an hour.
+#[test]
+fn status_counts_failures_that_are_neither_retried_nor_dismissed() {
+    let settings = "max_attempts = 1\nbreaker.failures = 1000";
+    let site = Site::new().exporter_with("exit 1", settings).create();
+    let command = std::fs::read_to_string(site.config()).unwrap();
+    std::fs::write(site.config(), command.replace("/bin/sh", "/bin/nosuchshell")).unwrap();
+    for title in 0..10 {
+        site.ask(&title.to_string());
+        site.tick();
+    }
+    let codes = || {
+        let report = site.run(&["status", "--format", "json"]).json();
+        report["findings"].as_array().unwrap().iter().map(|one| one["code"].to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(codes(), "\"spawn\" \"failures\"");
+    site.run(&["jobs", "dismiss", "1", "2", "3", "4", "5", "6"]).exits(0);
+    assert_eq!(codes(), "\"spawn\"");
+    std::fs::write(site.config(), command.replace("exit 1", "echo x >\"$1\"")).unwrap();
+    site.run(&["jobs", "retry", "--status", "failed", "--yes"]).exits(0);
+    assert_eq!(codes(), "");
+    site.tick().exits(0);
+    site.run(&["status"]).exits(0).says("spawn 10, of 14 attempts that ended");
+}
+
+#[test]
+fn a_run_is_seen_by_its_name_and_with_the_memory_that_it_has_now() {
+    let site = Site::new().exporter_with(r#"until [ -e ../../../go ]; do sleep 0.02; done; echo x >"$1""#, "").create();
+    site.ask("Emma");
+    site.brief_tick();
+    let attempt = site.text("SELECT attempt FROM job");
+    let named = |pid: &str| {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        read("cmdline").ends_with(&format!("run\0{attempt}\0")).then(|| (read("cmdline"), read("comm")))
+    };
+    let run = || std::fs::read_dir("/proc").unwrap().flatten().find_map(|entry| named(entry.file_name().to_str()?));
+    wait_until("the run has its name", || run().is_some_and(|(_, name)| name == "pressroom run\n"));
+    assert!(run().unwrap().0.starts_with("pressroom run epub/Emma.epub:\0"));
+    wait_until("its memory is seen", || {
+        site.run(&["jobs", "show", "1"]).exits(0).out().contains("B now of 2 GB, CPU ")
+    });
+    std::fs::write(site.path("go"), "").unwrap();
+    wait_until("it has ended", || site.count("SELECT count(*) FROM job") == 0);
+    site.run(&["jobs", "show", "1"]).exits(0).says("B of 2 GB");
+}
+
+#[test]
+fn of_an_attempt_that_could_not_be_started_nothing_is_shown_as_measured() {
+    let site = Site::new().exporter_with("true", "max_attempts = 1\nlimits.memory = \"none\"").create();
+    let command = std::fs::read_to_string(site.config()).unwrap();
+    std::fs::write(site.config(), command.replace("/bin/sh", "/bin/nosuchshell")).unwrap();
+    site.ask("Emma");
+    site.tick();
+    let shown = site.run(&["jobs", "show", "1"]).exits(0).says("spawn").out();
+    assert!(!shown.contains('?') && !shown.contains("memory") && !shown.contains("any"), "{shown}");
 }

@@ -6,7 +6,7 @@ use crate::site::Site;
 
 /// Commands with others below them.
 const FAMILIES: [(&str, &[&str]); 2] = [
-    ("jobs", &["list", "show", "log", "history", "retry", "cancel", "invalidate"]),
+    ("jobs", &["list", "show", "log", "history", "retry", "cancel", "dismiss", "invalidate"]),
     ("queues", &["list", "pause", "resume", "drain"]),
 ];
 const SINGLES: [&str; 5] = ["request", "tick", "status", "check", "try"];

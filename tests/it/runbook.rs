@@ -54,8 +54,8 @@ fn the_disk_is_full() {
     site.tick();
     let site = site.head(&head("900PB"));
     site.tick().exits(0).stderr("");
-    site.run(&["status"]).exits(2).says("less than min_free (799.4 PiB): nothing is started; free some space");
-    page_says(&site, "less than min_free (799.4 PiB): nothing is started; free some space");
+    site.run(&["status"]).exits(2).says("less than min_free (900 PB): nothing is started; free some space");
+    page_says(&site, "less than min_free (900 PB): nothing is started; free some space");
     site.run(&["check"]).exits(0).says("are free below").says("free some space or lower min_free");
     site.ask("Emma").exits(0);
     site.ask("Nana").exits(69).says("unavailable the server is low on disk space");

@@ -93,7 +93,7 @@ fn filtered(view: &View, args: &BulkArgs, deed: &Deed) -> Result<Vec<i64>, Failu
     let mut statuses = deed.on.to_vec();
     statuses.retain(|status| asked.is_empty() || asked.contains(status));
     if statuses.is_empty() {
-        return Err(usage(&format!("no job of that status can be meant: {} is for others", deed.verb)));
+        return Err(usage(&format!("`{}` does not apply to jobs with this status", deed.verb)));
     }
     let about = filter::about(view, &args.filters)?;
     let query = JobQuery { about, statuses, order: JobOrder::Id, reverse: false, limit: None, below: None };

@@ -47,7 +47,8 @@ fn one(tx: &Tx, id: i64) -> anyhow::Result<Done> {
             Ok(format!("asked job {id} ({}) to end", job.filename))
         }
         Status::FailedTimeout | Status::FailedUnknown => {
-            Err(format!("job {id} ({}) has failed already, there is nothing to cancel", job.filename))
+            let advice = format!("`pressroom jobs dismiss {id}` forgets it");
+            Err(format!("job {id} ({}) has failed already, there is nothing to cancel; {advice}", job.filename))
         }
     })
 }

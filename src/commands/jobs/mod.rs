@@ -2,6 +2,7 @@
 
 mod bulk;
 pub mod cancel;
+pub mod dismiss;
 pub mod filter;
 pub mod find;
 pub mod history;
@@ -31,6 +32,7 @@ pub fn run(global: &Global, args: &JobsArgs) -> Result<(), Failure> {
         JobsCommand::History(args) => history::run(&world, args),
         JobsCommand::Retry(args) => retry::run(&world, args),
         JobsCommand::Cancel(args) => cancel::run(&world, args),
+        JobsCommand::Dismiss(args) => dismiss::run(&world, args),
         JobsCommand::Invalidate(args) => invalidate::run(&world, args),
     }
 }

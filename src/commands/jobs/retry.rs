@@ -55,7 +55,11 @@ fn again(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Done> 
         return Ok(Err(sentence));
     }
     Ok(match enqueue(world, tx, &ask, Some(job), now)? {
-        Placed::Job(job) => Ok(format!("queued job {} ({})", job.id, job.filename)),
+        // Whoever tries again says that the fault is gone.
+        Placed::Job(job) => {
+            tx.close_breaker(&job.exporter, now)?;
+            Ok(format!("queued job {} ({})", job.id, job.filename))
+        }
         Placed::Refused(answer) => {
             let reason = answer.reason.or(answer.message).unwrap_or_default();
             Err(format!("job {} ({}): its source cannot be queued: {reason}", job.id, job.filename))

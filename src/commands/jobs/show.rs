@@ -15,6 +15,7 @@ use crate::{
         policy::{Freshness, freshness},
         status::Status,
     },
+    process,
     store::View,
 };
 
@@ -174,7 +175,10 @@ fn attempt_text(attempt: &Attempt, paper: &mut Paper) {
     }
     paper.line(format!("attempt {} ({} of job {}): {}", attempt.id, attempt.number, attempt.job, how(attempt)));
     paper.line(format!("  started {}, {}", words::time(attempt.started), time_used(attempt)));
-    paper.line(format!("  memory {}, CPU {}", memory_used(attempt), cpu_used(attempt)));
+    let used: Vec<_> = used(attempt).into_iter().map(|(name, used)| format!("{name} {used}")).collect();
+    if !used.is_empty() {
+        paper.line(format!("  {}", used.join(", ")));
+    }
     for (name, text) in notes(attempt) {
         paper.line(format!("  {name}: {text}"));
     }
@@ -190,14 +194,26 @@ pub fn time_used(attempt: &Attempt) -> String {
     format!("{} of {}", words::duration(took), words::duration(attempt.limits.timeout))
 }
 
-pub fn memory_used(attempt: &Attempt) -> String {
-    let peak = attempt.record.as_ref().and_then(|record| record.peak_memory);
-    of(peak.map(words::bytes), attempt.limits.memory.map(words::size))
-}
-
-pub fn cpu_used(attempt: &Attempt) -> String {
-    let used = attempt.record.as_ref().and_then(|record| record.cpu_used);
-    of(used.map(words::duration), attempt.limits.cpu.map(words::duration))
+/// Memory and CPU time, used of what was allowed: at most, when it has ended, else just now. What was not measured, as of
+/// an attempt that could not be started, is left out.
+pub fn used(attempt: &Attempt) -> Vec<(&'static str, String)> {
+    let limits = &attempt.limits;
+    let (memory, cpu) = match &attempt.record {
+        Some(record) => (record.peak_memory, record.cpu_used),
+        None => {
+            let now = process::usage(&attempt.id);
+            (now.map(|now| now.memory), now.map(|now| now.cpu))
+        }
+    };
+    let is_running = attempt.record.is_none();
+    let told = |used: Option<String>, limit: Option<String>| {
+        let used = used.or_else(|| is_running.then(|| "unknown".to_owned()))?;
+        let now = if is_running { " now" } else { "" };
+        Some(limit.map_or_else(|| format!("{used}{now}"), |limit| format!("{used}{now} of {limit}")))
+    };
+    let memory = told(memory.map(words::bytes), limits.memory.map(words::size));
+    let cpu = told(cpu.map(words::duration), limits.cpu.map(words::duration));
+    [("memory", memory), ("CPU", cpu)].into_iter().filter_map(|(name, used)| Some((name, used?))).collect()
 }
 
 /// The size of what it made and what was said about it.
@@ -209,12 +225,6 @@ pub fn notes(attempt: &Attempt) -> Vec<(&'static str, String)> {
         ("detail", record.detail.clone()),
     ];
     texts.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
-}
-
-/// What was used of what was allowed.
-fn of(used: Option<String>, limit: Option<String>) -> String {
-    let used = used.unwrap_or_else(|| "?".to_owned());
-    limit.map_or_else(|| format!("{used} of any"), |limit| format!("{used} of {limit}"))
 }
 
 /// How it ended, if it has.

@@ -115,7 +115,11 @@ pub fn disk_is_low(world: &World) -> bool {
 
 /// Whether the exporter's machine is broken, from its last first attempts.
 pub fn breaker_of(view: &View, exporter: &Exporter, now: Stamp) -> anyhow::Result<Breaker> {
-    let firsts = view.first_attempts(&exporter.name, exporter.breaker.failures.saturating_mul(LOOK_BACK))?;
+    let mut firsts = view.first_attempts(&exporter.name, exporter.breaker.failures.saturating_mul(LOOK_BACK))?;
+    // A mark of the future, as a wrong clock leaves one, would let everything through until then.
+    if let Some(closed) = view.breaker_closed(&exporter.name)?.filter(|closed| *closed <= now) {
+        firsts.retain(|first| first.ended > closed);
+    }
     Ok(breaker::state(&firsts, exporter.breaker.failures, exporter.breaker.pause, now))
 }
 

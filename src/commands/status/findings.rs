@@ -235,7 +235,10 @@ fn breaker((name, state): &(String, Breaker)) -> Finding {
         Breaker::Open { until } => format!("none is started before {}", words::time(*until)),
         Breaker::Trial | Breaker::Closed => "one is started at a time".to_owned(),
     };
-    let look = format!("`pressroom jobs history --exporter {name}` tells why");
+    let look = format!(
+        "`pressroom jobs history --exporter {name}` tells why; once it is repaired, a successful `pressroom try {name} …` or \
+         `pressroom jobs retry --exporter {name}` starts its jobs again"
+    );
     warning("breaker", format!("exporter {name} fails on every file: {how}; {look}"))
 }
 
@@ -295,23 +298,28 @@ fn notices(report: &Report) -> Option<Finding> {
 
 fn failures(report: &Report) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (outcome, count) in report.failures() {
+    for &(outcome, count, _) in &report.still_failed {
         let what = match outcome {
             Outcome::Spawn => "could not be started",
-            Outcome::Lost => "lost their run process",
+            Outcome::Lost => "lost their supervisor process",
             _ => continue,
         };
         let text = format!(
-            "{} of the last hour {what}; `pressroom jobs history --result {}` tells why",
-            words::count(count, "attempt"),
+            "{} of the last hour {what}; `pressroom jobs history --result {}` tells why, and `pressroom jobs retry` or \
+             `dismiss` ends this",
+            words::count(count, "job"),
             outcome.name()
         );
         found.push(warning(if outcome == Outcome::Spawn { "spawn" } else { "lost_runs" }, text));
     }
-    let (failed, ended) = (report.failures().map(|(_, count)| count).sum::<u64>(), total(report));
-    if ended >= ENOUGH && failed * 2 >= ended {
+    let ended = total(report);
+    // What is computed from rows may be anything.
+    let failed =
+        report.still_failed.iter().fold(0, |sum: u64, (_, _, attempts)| sum.saturating_add(*attempts)).min(ended);
+    if ended >= ENOUGH && failed.saturating_mul(2) >= ended {
         let text = format!(
-            "{failed} of {ended} attempts of the last hour failed; `pressroom jobs history --status failed` tells why"
+            "{failed} of {ended} attempts of the last hour failed, and so did their jobs; `pressroom jobs history --status \
+             failed` tells why, and `pressroom jobs retry` or `dismiss` ends this"
         );
         found.push(warning("failures", text));
     }

@@ -57,6 +57,8 @@ pub struct Report {
     pub disk: Disk,
     /// How the attempts of the last hour ended.
     pub last_hour: Vec<(Outcome, u64)>,
+    /// The jobs that failed in it and have neither been retried nor dismissed: by result, with the attempts they had.
+    pub still_failed: Vec<(Outcome, u64, u64)>,
     /// Exporters whose breaker is not closed.
     pub breakers: Vec<(String, Breaker)>,
     /// Why ticks refuse the database, though it can be read.
@@ -125,6 +127,7 @@ impl Report {
             cache,
             disk: disk(world),
             last_hour: view.outcomes_since(now.minus(HOUR))?,
+            still_failed: view.failed_since(now.minus(HOUR))?,
             breakers: breakers(world, view, now)?,
             refused: view.expect_machine(&site::machine_id()).err().map(|error| error.to_string()),
             writer: running::stuck_writer(&world.config.database),

@@ -5,7 +5,7 @@
 use std::{
     fs::{File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
     process::{Child, Command, ExitStatus},
 };
 
@@ -27,6 +27,9 @@ use crate::{
 pub const CLAIM: &str = "PRESSROOM_CLAIM";
 /// The variable that tells a run the configuration in force, while the file is broken.
 pub const CONFIG: &str = "PRESSROOM_CONFIG_TEXT";
+/// Characters of the filename that `ps` shows of a run. The colon behind it keeps its end from being taken for the name of
+/// a CGI script.
+const NAME: usize = 100;
 /// Bytes. The kernel takes 128 KiB of one variable.
 const LONGEST: usize = 100_000;
 
@@ -86,6 +89,7 @@ fn spawn(world: &World, claim: &Claim, lock: &File) -> io::Result<Child> {
     Command::new("/proc/self/exe")
         .env_remove(CONFIG)
         .envs(config.map(|text| (CONFIG, text)))
+        .arg0(format!("pressroom run {}:", claim.filename.chars().take(NAME).collect::<String>()))
         .envs(told.map(|text| (CLAIM, text)))
         .arg("--config")
         .arg(&world.config.file)

@@ -7,14 +7,22 @@ use std::{fs::File, io::Write, path::Path};
 
 use anyhow::Context;
 
-use super::{request::Ask, run::setup, tick, world::World};
+use super::{
+    request::{Ask, breaker_of},
+    run::setup,
+    tick,
+    world::World,
+};
 use crate::{
     cache,
     cli::{Global, TryArgs},
+    config::Exporter,
     exit::{Exit, Failure},
+    logging,
     model::{
         answer::State,
         attempt::{AttemptId, Claim},
+        breaker::Breaker,
         clock::{self, Stamp},
         status::Outcome,
     },
@@ -37,7 +45,13 @@ pub fn run(global: &Global, args: &TryArgs) -> Result<(), Failure> {
     let tried = attempt_it(&world, &ask, &attempt, &lock, args);
     let swept = sweep(&world.site, &attempt);
     match tried? {
-        Outcome::Ok => Ok(swept?),
+        Outcome::Ok => {
+            if let Err(failure) = close_breaker(&world, ask.exporter) {
+                let why = failure.error.map(|error| format!("{error:#}")).unwrap_or_default();
+                logging::diagnostic(format!("the breaker of {} stays as it is: {why}", ask.exporter.name));
+            }
+            Ok(swept?)
+        }
         _ => Err(Failure::code(Exit::Failed)),
     }
 }
@@ -72,6 +86,18 @@ fn attempt_it(world: &World, ask: &Ask, attempt: &AttemptId, lock: &File, args: 
         keep(out, to)?;
     }
     Ok(outcome)
+}
+
+/// What works is started again. A database that cannot be written does not make the trial a failure.
+fn close_breaker(world: &World, exporter: &Exporter) -> Result<(), Failure> {
+    let now = Stamp::now();
+    if breaker_of(&world.view_store()?.view(), exporter, now)? == Breaker::Closed {
+        return Ok(());
+    }
+    world.open_store()?.immediate(|tx| Ok(tx.close_breaker(&exporter.name, now)?))?;
+    world.site.ring();
+    println!("\nthe breaker of exporter {} is closed: its jobs are started again", exporter.name);
+    Ok(())
 }
 
 /// The claim that a job for this file would have.

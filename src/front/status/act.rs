@@ -1,4 +1,4 @@
-//! What administrators do: retry or cancel a job; pause, resume or drain a queue.
+//! What administrators do: retry, cancel or dismiss a job; pause, resume or drain a queue.
 //!
 //! A browser sends forms of other sites with the administrator's login, too. So a form needs a token that only our own
 //! pages have, and what a browser says about where the form comes from must not speak against it.
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     commands::{
         actor,
-        jobs::{cancel, retry},
+        jobs::{cancel, dismiss, retry},
         queues,
         world::World,
     },
@@ -29,6 +29,7 @@ use crate::{
 enum Deed {
     Retry(i64),
     Cancel(i64),
+    Dismiss(i64),
     Set(String, Mode),
 }
 
@@ -69,6 +70,7 @@ impl Deed {
         match form.get("act")?.as_deref() {
             Some("retry") => Ok(Self::Retry(job()?)),
             Some("cancel") => Ok(Self::Cancel(job()?)),
+            Some("dismiss") => Ok(Self::Dismiss(job()?)),
             Some("pause") => queue(Mode::Paused),
             Some("resume") => queue(Mode::Open),
             Some("drain") => queue(Mode::Draining),
@@ -81,6 +83,7 @@ impl Deed {
         let done = match self {
             Self::Retry(job) => retry::by_id(world, *job)?,
             Self::Cancel(job) => cancel::by_id(world, *job)?,
+            Self::Dismiss(job) => dismiss::by_id(world, *job)?,
             Self::Set(queue, mode) => {
                 queues::set_mode(world, std::slice::from_ref(queue), *mode)?;
                 Ok(queues::is_now(queue, *mode))

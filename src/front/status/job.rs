@@ -53,9 +53,9 @@ pub(super) fn fact((name, text): &(&'static str, String)) -> Value {
 
 /// What can be done with it.
 fn deeds(job: &Job) -> Vec<&'static str> {
-    let retry = job.status.is_failed().then_some("retry");
+    let failed = if job.status.is_failed() { vec!["retry", "dismiss"] } else { Vec::new() };
     let cancel = cancel::fits(job).then_some("cancel");
-    retry.into_iter().chain(cancel).collect()
+    failed.into_iter().chain(cancel).collect()
 }
 
 fn attempt(attempt: &Attempt) -> Value {
@@ -67,8 +67,7 @@ fn attempt(attempt: &Attempt) -> Value {
         how => show::how(attempt),
         started => words::time(attempt.started),
         time => show::time_used(attempt),
-        memory => show::memory_used(attempt),
-        cpu => show::cpu_used(attempt),
+        used => show::used(attempt).iter().map(fact).collect::<Value>(),
         notes => show::notes(attempt).iter().map(fact).collect::<Value>(),
         log => shown::log(log),
     }
