@@ -205,7 +205,7 @@ fn too_old(
 /// The files that schedules want, with those that they are made from. Whoever else asks for one of them wants the same.
 pub fn scheduled(world: &World) -> Vec<String> {
     let wishes = world.config.schedules.values().filter_map(|schedule| wish(&world.config, schedule));
-    wishes.flat_map(|ask| with_sources(&world.config, ask)).collect()
+    wishes.flat_map(|ask| with_sources(&world.config, &ask)).collect()
 }
 
 fn wish<'a>(config: &'a Config, schedule: &Schedule) -> Option<Ask<'a>> {
@@ -213,9 +213,9 @@ fn wish<'a>(config: &'a Config, schedule: &Schedule) -> Option<Ask<'a>> {
     Ask::glance(config, schedule.exporter.as_bytes(), &pairs.collect::<Vec<_>>()).ok()
 }
 
-fn with_sources(config: &Config, ask: Ask) -> Vec<String> {
+fn with_sources(config: &Config, ask: &Ask) -> Vec<String> {
     let mut filenames = vec![ask.filename.clone()];
-    let mut next = source_of(config, &ask).ok().flatten();
+    let mut next = source_of(config, ask).ok().flatten();
     while let Some(source) = next {
         filenames.push(source.filename.clone());
         next = source_of(config, &source).ok().flatten();

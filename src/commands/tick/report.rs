@@ -74,7 +74,7 @@ fn vanished(round: &mut Round, most: usize, is_noted: bool) -> anyhow::Result<u6
         }
         let is_more = done.len() == BATCH as usize;
         round.in_slices(&done, Duration::MAX, |tx, (id, stays)| {
-            Ok(if *stays { tx.set_mailed(*id)? } else { tx.remove_notice(*id)? })
+            if *stays { Ok(tx.set_mailed(*id)?) } else { Ok(tx.remove_notice(*id)?) }
         })?;
         if !is_more {
             break;
