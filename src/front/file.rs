@@ -54,7 +54,9 @@ impl Ready {
     /// The server sends it, and judges the conditions that let it send less.
     fn handed_over(&self, (name, value): (&'static str, String), validators: &Validators, now: Stamp) -> Response {
         let response = self.fresh(self.described(Response::new(200), now), validators, now);
-        response.with("Accept-Ranges", "bytes").with(name, value)
+        // nginx adds its own to ours; Apache and lighttpd put theirs in its place.
+        let ranges = (name != "X-Accel-Redirect").then_some("bytes");
+        response.maybe("Accept-Ranges", ranges).with(name, value)
     }
 
     fn answered(self, verdict: Verdict, part: Wanted, validators: &Validators, now: Stamp) -> Response {

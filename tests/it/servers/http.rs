@@ -46,7 +46,10 @@ fn try_curl(url: &str, options: &[&str]) -> Result<Reply, String> {
     let last = head.trim_end().rsplit("\r\n\r\n").next().unwrap();
     let status = last.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_else(|| panic!("{what}: {head}"));
     let lines = last.lines().skip(1).filter_map(|line| line.split_once(": "));
-    let headers = lines.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    let mut headers = BTreeMap::new();
+    for (name, value) in lines {
+        assert!(headers.insert(name.to_lowercase(), value.to_owned()).is_none(), "{name} twice from {what}: {last}");
+    }
     Ok(Reply { what, status, headers, body: fs::read(body).unwrap_or_default() })
 }
 

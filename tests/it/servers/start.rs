@@ -93,7 +93,9 @@ impl Kind {
             Self::Nginx | Self::NginxAccel => &["/usr/sbin/nginx", "/usr/sbin/fcgiwrap"],
             Self::Apache => &["/usr/sbin/apache2"],
             Self::ApacheXSendfile => &["/usr/sbin/apache2", "/usr/lib/apache2/modules/mod_xsendfile.so"],
-            Self::Lighttpd | Self::LighttpdXSendfile | Self::LighttpdTagged => &["/usr/sbin/lighttpd"],
+            Self::Lighttpd | Self::LighttpdXSendfile | Self::LighttpdTagged => {
+                &["/usr/sbin/lighttpd", "/etc/lighttpd/lighttpd.conf", "/usr/sbin/lighty-enable-mod"]
+            }
             Self::Busybox => &["/bin/busybox"],
         }
     }
@@ -212,8 +214,7 @@ impl Server {
             .replace("/var/lib/pressroom", &self.site.path("s").display().to_string())
             .replace("/run/fcgiwrap.socket", &format!("{web}/fcgiwrap.socket"))
             .replace("listen 80", &format!("listen 127.0.0.1:{port}"))
-            .replace("*:80", &format!("127.0.0.1:{port}"))
-            .replace("server.port = 80", &format!("server.port = {port}\nserver.bind = \"127.0.0.1\""));
+            .replace("*:80", &format!("127.0.0.1:{port}"));
         match self.kind {
             Kind::Nginx | Kind::NginxAccel => format!(
                 "{user}daemon off;\npid {web}/nginx.pid;\nevents {{ }}\nhttp {{\naccess_log off;\n{temp}{example}}}\n",
@@ -225,12 +226,7 @@ impl Server {
             Kind::Apache | Kind::ApacheXSendfile => format!("{}{example}", apache(self.kind, &web, port)),
             Kind::Lighttpd | Kind::LighttpdXSendfile | Kind::LighttpdTagged => {
                 let tag = if self.kind == Kind::LighttpdTagged { "server.tag = \"www\"\n" } else { "" };
-                let user = if geteuid().is_root() {
-                    "server.username = \"www-data\"\nserver.groupname = \"www-data\"\n"
-                } else {
-                    ""
-                };
-                format!("server.document-root = \"{web}\"\nserver.errorlog = \"{web}/error.log\"\n{user}{tag}{example}")
+                lighttpd(&self.site.path("web"), port, &format!("{example}{tag}"))
             }
             Kind::Busybox => example,
         }
@@ -343,6 +339,34 @@ fn as_web_user(program: &str) -> Command {
 
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Debian's own configuration with our places in it, and the example enabled as Debian does it, behind two modules that
+/// answer requests themselves.
+fn lighttpd(web: &Path, port: u16, example: &str) -> String {
+    let dir = web.join("lighttpd");
+    let copied = Command::new("cp").args(["-r", "/etc/lighttpd"]).arg(&dir).status().unwrap();
+    assert!(copied.success());
+    fs::write(dir.join("conf-available/50-pressroom.conf"), example).unwrap();
+    let ours = dir.display().to_string();
+    let script = fs::read_to_string("/usr/sbin/lighty-enable-mod").unwrap().replace("/etc/lighttpd", &ours);
+    fs::write(dir.join("lighty-enable-mod"), script).unwrap();
+    let enabled =
+        Command::new("perl").arg(dir.join("lighty-enable-mod")).args(["cgi", "fastcgi", "pressroom"]).output();
+    assert!(dir.join("conf-enabled/50-pressroom.conf").exists(), "{enabled:?}");
+    let text = fs::read_to_string(dir.join("lighttpd.conf")).unwrap().replace("/etc/lighttpd", &ours);
+    let line = |line: &str| match line.split_once('=').map(|(name, _)| name.trim()) {
+        Some("server.port") => format!("server.port = {port}\nserver.bind = \"127.0.0.1\"\n"),
+        Some("server.document-root") => format!("server.document-root = \"{}\"\n", web.display()),
+        Some("server.errorlog") => format!("server.errorlog = \"{}/error.log\"\n", web.display()),
+        Some("server.upload-dirs") => format!("server.upload-dirs = ( \"{}\" )\n", web.display()),
+        Some("server.pid-file") => format!("server.pid-file = \"{}/lighttpd.pid\"\n", web.display()),
+        Some("server.username" | "server.groupname") if !geteuid().is_root() => String::new(),
+        // It would listen on more than this host.
+        None if line.contains("use-ipv6") => String::new(),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 /// What Debian's apache2.conf and `a2enmod` do.

@@ -99,6 +99,13 @@ fn behind_lighttpd_the_page_needs_a_password_and_obeys_its_admin() {
 }
 
 #[test]
+fn behind_servers_that_send_files_the_page_needs_a_password_and_obeys_its_admin() {
+    for kind in [Kind::ApacheXSendfile, Kind::LighttpdXSendfile] {
+        with(kind, "status page behind servers that send files");
+    }
+}
+
+#[test]
 fn behind_busybox_the_page_needs_a_password_and_obeys_its_admin() {
     with(Kind::Busybox, "status page behind busybox");
 }
