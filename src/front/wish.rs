@@ -137,14 +137,14 @@ fn form(text: &str) -> Result<Option<Form>, Problem> {
         "page" => Some(Form::Page(0)),
         text => text.strip_prefix("page.").and_then(page),
     };
-    form.map(Some).ok_or_else(|| Problem::Bad(Misfit::Said("format is json, look, page or file")))
+    form.map(Some).ok_or(Problem::Bad(Misfit::Said("format is json, look, page or file")))
 }
 
 /// `30s` or, as one would write by hand, `30`.
 fn wait(text: &str) -> Result<Duration, Problem> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     let duration = seconds.or_else(|| humantime::parse_duration(text).ok());
-    duration.ok_or_else(|| Problem::Bad(Misfit::Said("wait is a duration such as 10s")))
+    duration.ok_or(Problem::Bad(Misfit::Said("wait is a duration such as 10s")))
 }
 
 fn yes_or_no(text: &str) -> Result<bool, Problem> {

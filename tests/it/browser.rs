@@ -120,6 +120,27 @@ fn a_button_queues_where_looking_does_not() {
     });
 }
 
+/// A page of the site from which a browser fetches what its user may want next.
+#[test]
+fn what_a_browser_fetches_ahead_queues_nothing_and_a_click_does() {
+    let both = Server::start(Kind::Lighttpd).and_then(|server| Ok((server, Browser::start(USUAL)?)));
+    let (server, browser) = match both {
+        Ok(both) => both,
+        Err(missing) => return eprintln!("SKIPPED: browser prefetch: {missing}"),
+    };
+    let url = address(&server, "Emma");
+    let list = format!("<link rel=prefetch href=\"{url}\"><a href=\"{url}\">Emma</a>");
+    fs::write(server.site.path("web/list.html"), list).unwrap();
+    browser.open(&server.base.replace("/export", "/list.html"));
+    let status = "const of = performance.getEntriesByType('resource').find(entry => entry.name.includes('title=Emma'));\
+                  return of ? of.responseStatus : null";
+    wait_until("it is fetched ahead", || browser.script(status) == 503);
+    assert_eq!(server.site.count("SELECT count(*) FROM job"), 0);
+    browser.click("a");
+    comes_to(&browser, "queued");
+    assert_eq!(server.site.count("SELECT count(*) FROM job"), 1);
+}
+
 /// No violation that axe-core knows of.
 pub fn assert_accessible(browser: &Browser, what: &str) {
     let axe = format!("{}/target/needs/node_modules/axe-core/axe.min.js", env!("CARGO_MANIFEST_DIR"));

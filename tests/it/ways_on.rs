@@ -96,9 +96,9 @@ fn a_failure_has_a_control_that_works_when_its_time_is_over() {
         let page = get(&site, &format!("{TITLE}&format=page.1"), &[]);
         page.is(500).says("You can try again in ");
         if by_form {
-            asks_again_by_form(&page)
+            asks_again_by_form(&page);
         } else {
-            asks_again_by_link(&page, "Try again")
+            asks_again_by_link(&page, "Try again");
         }
         site.clock(20.0);
         if by_form {

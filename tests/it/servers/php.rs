@@ -16,7 +16,7 @@ use crate::site::wait_until;
 
 /// The program and its pool file, whatever the version.
 fn installed() -> Option<(PathBuf, PathBuf)> {
-    let version = fs::read_dir("/etc/php").ok()?.filter_map(|entry| Some(entry.ok()?.file_name().into_string().ok()?));
+    let version = fs::read_dir("/etc/php").ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let both = version.map(|version| {
         let program = PathBuf::from(format!("/usr/sbin/php-fpm{version}"));
         (program, PathBuf::from(format!("/etc/php/{version}/fpm/pool.d/www.conf")))
