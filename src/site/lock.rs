@@ -111,6 +111,12 @@ impl Site {
         take(&self.tick_lock())
     }
 
+    /// Whether the tick's lock is still the one of this name: who removes the file lets a second tick in. What cannot be
+    /// found out is not.
+    pub fn is_tick_lock(&self, lock: &File) -> bool {
+        is_at(lock, &self.tick_lock())
+    }
+
     /// The place of the one successor. `None`: somebody waits already.
     pub fn take_next(&self) -> io::Result<Option<File>> {
         take(&self.tick_next())
@@ -118,10 +124,20 @@ impl Site {
 
     /// Waits for the lock of the tick at work. A signal that is handled ends the wait with `Interrupted`.
     pub fn wait_for_tick(&self) -> io::Result<File> {
-        let lock = make_own(&self.tick_lock())?;
-        lock.lock_exclusive()?;
-        Ok(lock)
+        loop {
+            let lock = make_own(&self.tick_lock())?;
+            lock.lock_exclusive()?;
+            if self.is_tick_lock(&lock) {
+                return Ok(lock);
+            }
+        }
     }
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |about: fs::Metadata| (about.dev(), about.ino());
+    let (Ok(ours), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    id(ours) == id(there)
 }
 
 /// Nothing that lies in the place of the file may be followed or block us.
@@ -144,9 +160,17 @@ fn make_own(path: &Path) -> io::Result<File> {
     how.open(path)
 }
 
+/// A file that has been removed before it was locked locks nobody out.
 fn take(path: &Path) -> io::Result<Option<File>> {
-    let lock = make_own(path)?;
-    Ok((!held(lock.try_lock_exclusive())?).then_some(lock))
+    loop {
+        let lock = make_own(path)?;
+        if held(lock.try_lock_exclusive())? {
+            return Ok(None);
+        }
+        if is_at(&lock, path) {
+            return Ok(Some(lock));
+        }
+    }
 }
 
 /// Whether somebody else holds the lock that we tried to take.

@@ -49,6 +49,7 @@ mod large;
 mod late;
 mod let_through;
 mod lint;
+mod lock_removed;
 mod manuals;
 mod many_rows;
 mod moments;

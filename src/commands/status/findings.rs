@@ -1,6 +1,6 @@
 //! What is wrong, how bad that is, and what to do about it.
 
-use std::time::Duration;
+use std::{fs, io, time::Duration};
 
 use super::{gather::Report, running::Running};
 use crate::{
@@ -58,6 +58,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(tick(report));
     found.extend(time(report));
     found.extend(retries(report));
+    found.extend(tick_lock(world, report));
     found.extend(disk(report));
     found.extend(cache(report));
     found.extend(writer(report));
@@ -94,6 +95,15 @@ fn tick(report: &Report) -> Option<Finding> {
         }
         Some(_) => None,
     }
+}
+
+/// The next tick makes it anew.
+fn tick_lock(world: &World, report: &Report) -> Option<Finding> {
+    let path = world.site.tick_lock();
+    let is_gone = fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let text =
+        format!("{} was removed: two ticks can be at work; keep what removed it away from there", path.display());
+    (report.last_tick.is_some() && is_gone).then(|| warning("lock_removed", text))
 }
 
 fn time(report: &Report) -> Option<Finding> {

@@ -7,7 +7,7 @@ use std::{fmt, fs::File, io, time::Duration};
 
 use anyhow::bail;
 
-use super::{Round, Trouble, launch, seats::Seats, slices, standstill};
+use super::{Round, Trouble, expect_lock, launch, seats::Seats, slices, standstill};
 use crate::{
     commands::{
         ending::{Ended, fail_dependents},
@@ -65,7 +65,11 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
     process::prepare_ids()?;
     // The round may have begun long ago: a job that starts now must count for whoever asked in between.
     let mut problems = Vec::new();
-    let claimed = round.store.immediate(|tx| batch(world, tx, &mut seats, Stamp::now(), &mut problems));
+    let lock = round.lock;
+    let claimed = round.store.immediate(|tx| {
+        expect_lock(world, lock)?;
+        batch(world, tx, &mut seats, Stamp::now(), &mut problems)
+    });
     for problem in problems {
         round.problem(problem);
     }

@@ -65,6 +65,7 @@ pub fn stay(force: &mut InForce, time: Duration, signals: Stop) -> Result<Left, 
         children: Vec::new(),
         refused: Refused::default(),
         clock_error_ms: None,
+        lost_lock: false,
     };
     linger.rounds()?;
     point::at("linger-over");
@@ -119,6 +120,8 @@ struct Linger<'a> {
     /// While the clock is not believed, how far it is ahead.
     clock_error_ms: Option<i64>,
     refused: Refused,
+    /// Another tick may be at work.
+    lost_lock: bool,
 }
 
 /// What a linger knows of a machine that lets nothing be started.
@@ -163,6 +166,9 @@ impl Linger<'_> {
                 }
             }
             let look_again = self.round();
+            if self.lost_lock {
+                return Ok(());
+            }
             let gathered = since_boot() + GATHER;
             if !self.wait(look_again)? {
                 return Ok(());
@@ -179,6 +185,7 @@ impl Linger<'_> {
         round.refusal = self.refused.told.take();
         round.go();
         self.refused.told = round.refusal.take();
+        self.lost_lock = round.lost_lock;
         if !round.light {
             self.full_due = now + FULL;
         }

@@ -34,7 +34,7 @@ mod sweep;
 pub use launch::{CLAIM, CONFIG};
 pub use root::refuse as refuse_root;
 
-use std::{fs::File, process::Child, time::Duration};
+use std::{fmt, fs::File, path::PathBuf, process::Child, time::Duration};
 
 use anyhow::Context;
 
@@ -127,6 +127,30 @@ fn tell_broken(world: &World) {
     }
 }
 
+/// The file of the lock is gone, or it is another one: a second tick can be at work.
+#[derive(Debug)]
+struct LostLock(PathBuf);
+
+impl std::error::Error for LostLock {}
+
+impl fmt::Display for LostLock {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.0.display();
+        write!(
+            to,
+            "{path} was removed while this tick held it, so this tick ends; keep what removed it away from there"
+        )
+    }
+}
+
+/// Looked at before each round, and once more where jobs are claimed. A dry run has no lock.
+fn expect_lock(world: &World, lock: Option<&File>) -> anyhow::Result<()> {
+    match lock.filter(|lock| !world.site.is_tick_lock(lock)) {
+        None => Ok(()),
+        Some(_) => Err(LostLock(world.site.tick_lock()).into()),
+    }
+}
+
 /// The worst that a round has met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
@@ -156,6 +180,8 @@ pub struct Round<'a> {
     look_again: Option<Duration>,
     problems: Vec<String>,
     trouble: Trouble,
+    /// Another tick may be at work: nothing more is done.
+    lost_lock: bool,
     /// Why nothing could be started, as it was told last: a lingering tick hands it on, since once is enough.
     refusal: Option<String>,
     children: Vec<Child>,
@@ -175,6 +201,7 @@ impl<'a> Round<'a> {
             look_again: None,
             problems: Vec::new(),
             trouble: Trouble::None,
+            lost_lock: false,
             refusal: None,
             children: Vec::new(),
         }
@@ -182,6 +209,11 @@ impl<'a> Round<'a> {
 
     /// Every step, whatever becomes of the ones before it.
     pub fn go(&mut self) {
+        if let Err(error) = expect_lock(self.world, self.lock) {
+            self.lost_lock = true;
+            logging::diagnostic_line(error);
+            return;
+        }
         self.step("clock", clock::look);
         point::at("tick-before-reap");
         if !self.light {
@@ -223,6 +255,7 @@ impl<'a> Round<'a> {
 
     fn step(&mut self, name: &str, step: impl FnOnce(&mut Self) -> anyhow::Result<()>) {
         if let Err(error) = step(self) {
+            self.lost_lock |= error.is::<LostLock>();
             self.problem(format!("{name}: {error:#}"));
         }
     }
