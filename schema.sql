@@ -285,6 +285,9 @@ CREATE TABLE meta (
     tick_boot_id  TEXT,                              -- which boot that was
     tick_gap      INTEGER NOT NULL DEFAULT 0,        -- the time between it and the full round before
     lost_notices  INTEGER NOT NULL DEFAULT 0,        -- that notify.command did not take within a day: given up
+    tick_begun    INTEGER,                           -- when the last tick began its first round
+    tick_until    INTEGER,                           -- until when it stays (tick --for); when it began, if it does not
+    tick_every    INTEGER,                           -- between the beginnings of the last two ticks; 0: not known
     history_size  INTEGER NOT NULL DEFAULT 0,        -- the sum of attempt.log_size and attempt.row_size
     cache_files   INTEGER,
     cache_size    INTEGER,

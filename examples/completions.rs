@@ -5,7 +5,7 @@
 #[allow(dead_code, unused_imports, reason = "only the words are wanted here, not what they mean")]
 mod cli;
 #[path = "../src/model/mod.rs"]
-#[allow(dead_code, reason = "the command line takes some of its words from here")]
+#[allow(dead_code, unused_imports, reason = "the command line takes some of its words from here")]
 mod model;
 
 use std::{env, fs, io, path::PathBuf, process::exit};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{clock::Stamp, misfit::Misfit};
+use super::{clock::Stamp, delay::Delay, misfit::Misfit};
 
 /// The states that an answer can have; docs/states.md tells what each means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub struct Answer {
     pub misfit: Option<Misfit>,
     /// Why an earlier request for the file was dropped while it was queued.
     pub dropped: Option<String>,
+    /// What the reason says of a pending job, for programs.
+    pub delay: Option<Delay>,
 }
 
 impl Answer {
@@ -93,6 +95,7 @@ impl Answer {
             reason: None,
             misfit: None,
             dropped: None,
+            delay: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which job is next, and where the others stand.
+//! Which job is next.
 
 use rusqlite::{ToSql, params};
 use serde::Serialize;
@@ -22,16 +22,6 @@ pub(super) const DUE: &str = "
      WHERE id IN (SELECT id FROM job WHERE status = 0 AND waits = 1 AND run_after <= ?4 ORDER BY run_after LIMIT 5000)
        AND queue = ?1 AND exporter NOT IN (SELECT value FROM json_each(?2)) AND id NOT IN (SELECT value FROM json_each(?3))
      ORDER BY rank, due, id LIMIT 5000";
-
-const PLACE: &str = "SELECT rank, due FROM job WHERE id = ?";
-
-/// With values: a comparison with a subquery's row would use the index for the rank alone.
-pub(super) const BEFORE: &str = "
-    SELECT count(*) FROM (
-        SELECT 1 FROM job
-         WHERE queue = ?1 AND status = 0 AND waits = 0
-           AND (rank, due, id) < (?2, ?3, ?4)
-         LIMIT 1000)";
 
 pub(super) const NEXT_WAKE: &str = "
     SELECT run_after FROM job WHERE status = 0 AND waits = 1 ORDER BY run_after LIMIT 1";
@@ -86,14 +76,6 @@ impl View<'_> {
         }
         turns.sort();
         Ok(turns.into_iter().map(|(_, queue)| queue).collect())
-    }
-
-    /// The place of a queued job among those of its queue that wait for nothing, from 1; 1001 means "more than 1000".
-    pub fn position(&self, job: &Job) -> Result<u32> {
-        let place = self.one(PLACE, params![job.id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Stamp>(1)?)))?;
-        let Some((rank, due)) = place else { return Ok(1) };
-        let before = self.one(BEFORE, params![job.queue, rank, due, job.id], |row| row.get::<_, u32>(0))?;
-        Ok(before.unwrap_or(0) + 1)
     }
 
     /// When the first job that waits for its time may start; it may lie in the past.

@@ -58,7 +58,9 @@ const HEAL_QUEUES: &str = "UPDATE queue SET served = :now WHERE served > :limit"
 
 const HEAL_SCHEDULES: &str = "UPDATE schedule SET last = :now WHERE last > :limit";
 
-const HEAL_TICK: &str = "UPDATE meta SET tick_at = :now WHERE tick_at > :limit";
+/// When ticks come is seen anew.
+const HEAL_TICK: &str = "
+    UPDATE meta SET tick_at = :now, tick_begun = NULL, tick_until = NULL, tick_every = NULL WHERE tick_at > :limit";
 
 const LIFT_JOBS: &str = "
     UPDATE job

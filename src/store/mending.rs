@@ -56,6 +56,13 @@ const MEND_META: &str = "
      WHERE tick_at NOT BETWEEN 0 AND 253402300799999 OR typeof(tick_at) NOT IN ('integer', 'null')
         OR typeof(tick_boottime) NOT IN ('integer', 'null') OR tick_boottime < 0";
 
+/// The same of when ticks come.
+const MEND_TICKS: &str = "
+    UPDATE meta SET tick_begun = NULL, tick_until = NULL, tick_every = NULL
+     WHERE typeof(tick_begun) NOT IN ('integer', 'null') OR tick_begun NOT BETWEEN 0 AND 253402300799999
+        OR typeof(tick_until) NOT IN ('integer', 'null') OR tick_until NOT BETWEEN 0 AND 253402300799999
+        OR typeof(tick_every) NOT IN ('integer', 'null') OR tick_every NOT BETWEEN 0 AND 172800000";
+
 /// Without its row nobody knows a client, and no tick can leave its mark.
 const META_IS_MISSING: &str = "SELECT NOT EXISTS (SELECT 1 FROM meta)";
 const RENEW_META: &str = "INSERT OR IGNORE INTO meta (one, client_key) VALUES (1, randomblob(32))";
@@ -134,7 +141,7 @@ impl Tx<'_> {
         let removed =
             ODD.iter().map(|table| self.change(&format!("DELETE FROM {table}"), [])).sum::<Result<usize>>()?;
         let renewed = self.change(RENEW_META, [])? + self.change(RENEW_IDS, params![LAST_ID])?;
-        Ok(removed + renewed + self.change(MEND_META, [])?)
+        Ok(removed + renewed + self.change(MEND_META, [])? + self.change(MEND_TICKS, [])?)
     }
 
     /// Does `work` so that its failure undoes it alone and not the whole transaction. A database that is busy, full or

@@ -66,7 +66,8 @@ fn the_expected_time_comes_from_earlier_exports() {
     site.database().execute("UPDATE attempt SET duration = 20000", []).unwrap();
     site.ask("Emma").exits(75);
     let answer = site.run(&JSON).exits(75).json();
-    assert_eq!(answer["eta_seconds"], 20);
+    let seconds = answer["eta_seconds"].as_u64().unwrap();
+    assert!((60..=80).contains(&seconds), "the next tick is up to a minute away: {answer}");
 }
 
 #[test]

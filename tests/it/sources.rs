@@ -145,7 +145,7 @@ fn position_and_expected_time_count_the_source_too() {
         );
         site.database().execute(&sql, []).unwrap();
     };
-    set_mode(&site, "default", "paused");
+    site.brief_tick().exits(0);
     for title in ["a", "b"] {
         site.ask(title).exits(75);
     }
@@ -154,8 +154,10 @@ fn position_and_expected_time_count_the_source_too() {
     assert_eq!((&answer["position"], answer.get("eta_seconds")), (&4.into(), None), "third there, then first here");
     past("pdf", 7);
     let answer = request(&site, "pdf title=Emma --format json").json();
-    assert_eq!(answer["eta_seconds"], 107, "four seats: the source is made in the first round");
-    assert_eq!(request(&site, "epub title=Emma --format json").json()["eta_seconds"], 100);
+    let seconds = |answer: &serde_json::Value| answer["eta_seconds"].as_u64().unwrap();
+    let (derived, source) = (seconds(&answer), seconds(&request(&site, "epub title=Emma --format json").json()));
+    assert!((150..=160).contains(&source), "four seats: it is made in the round a minute from the last: {source}");
+    assert!((177..=187).contains(&derived), "in the round after it has been made: {derived}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) fn refusal_of_source(world: &World, view: &View, ask: &Ask, now: Stam
     if let Some(refusal) = full(world, view, ask, sources, now)? {
         return Ok(Some(refusal));
     }
-    if let Some(seconds) = over_limit(world, view, ask, sources)? {
+    if let Some(seconds) = over_limit(world, view, ask, sources, now)? {
         return Ok(Some(later(State::Limited, "too many of your files are waiting already", seconds)));
     }
     if disk_is_low(world) {
@@ -93,19 +93,19 @@ pub fn full(world: &World, view: &View, ask: &Ask, sources: u64, now: Stamp) -> 
     }
     let seconds = match view.next_wake()?.filter(|_| is_later) {
         Some(wake) => wake.since(now).as_secs().clamp(5, 600),
-        None => estimate::relief(world, view, ask.exporter, queue, state.due())?,
+        None => estimate::relief(world, view, ask.exporter, queue, state.due(), now)?,
     };
     Ok(Some(later(State::Unavailable, "too many files are waiting already", seconds)))
 }
 
 /// The seconds after which a client who has too much pending has probably one job less.
-fn over_limit(world: &World, view: &View, ask: &Ask, sources: u64) -> anyhow::Result<Option<u64>> {
+fn over_limit(world: &World, view: &View, ask: &Ask, sources: u64, now: Stamp) -> anyhow::Result<Option<u64>> {
     let queue = params::lane(ask.exporter, &ask.values);
     let (Some(client), Some(rules)) = (&ask.client, world.config.queues.get(queue)) else { return Ok(None) };
     let pending = view.client_pending(queue, client)?;
     // Who has nothing pending is let in with whatever the file is made from, however low the limit.
     let over = pending > 0 && pending.saturating_add(sources) >= rules.max_per_client;
-    over.then(|| estimate::relief(world, view, ask.exporter, queue, pending)).transpose()
+    over.then(|| estimate::relief(world, view, ask.exporter, queue, pending, now)).transpose()
 }
 
 /// Below `min_free` nothing is claimed, so nothing is promised.

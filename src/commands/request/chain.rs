@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow};
 
 use super::{
     Ask, admit, patience,
-    pipeline::{describe, is_pending, named},
+    pipeline::{Found, describe, is_pending, named},
 };
 use crate::{
     commands::world::World,
@@ -139,7 +139,9 @@ pub fn source_values(source: &Exporter, values: &Values) -> Result<Values, Misfi
 pub(super) fn ensure(world: &World, tx: &Tx, source: &Ask, now: Stamp, entry: Entry) -> anyhow::Result<Source> {
     let settled = super::pipeline::settled(world, tx, source, now)?;
     let answer = match settled {
-        Some(answer) => answer,
+        Some(Found::Job(job)) if !job.status.is_failed() => return Ok(Source::Pending),
+        Some(Found::Job(job)) => describe(world, tx, source, &job, now)?,
+        Some(Found::Answer(answer)) => answer,
         None => match tx.job(&source.filename)? {
             Some(job) if job.status == Status::Started => {
                 tx.note_again(&job, source.after.unwrap_or(now))?;
@@ -166,7 +168,7 @@ fn place(world: &World, tx: &Tx, source: &Ask, old: Option<&Job>, now: Stamp, en
         return Ok(refusal);
     }
     match put(world, tx, source, old, now, entry)? {
-        Placed::Job(job) => describe(world, tx, source, &job, now),
+        Placed::Job(_) => Ok(named(source, State::Queued)),
         Placed::Refused(answer) => Ok(answer),
     }
 }

@@ -70,7 +70,8 @@ fn try_later(failure: Failure) -> Result<Answer, Failure> {
 
 fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> {
     let mut store = world.open_store_for_request()?;
-    if let Some(answer) = settled(world, &store.view(), ask, now)? {
+    if let Some(found) = settled(world, &store.view(), ask, now)? {
+        let answer = found.told(world, &store.view(), ask, now)?;
         if answer.state == State::Queued && !ask.speculative {
             patience::note_asked(&mut store, ask, now);
         }
@@ -84,16 +85,33 @@ fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> 
         return Ok(refusal);
     }
     point::at("request-before-write");
-    let answer = store.immediate(|tx| {
-        if let Some(answer) = settled(world, tx, ask, now)? {
-            return Ok(answer);
+    let found = store.immediate(|tx| {
+        if let Some(found) = settled(world, tx, ask, now)? {
+            return Ok(found);
         }
         let queued = queue(world, tx, ask, now);
         point::at("request-before-commit");
         queued
     })?;
     world.site.ring();
-    Ok(answer)
+    // Not under the write lock, which others wait for.
+    Ok(found.told(world, &store.view(), ask, now)?)
+}
+
+/// What file and row say.
+pub(super) enum Found {
+    Answer(Answer),
+    /// A row, yet to be described.
+    Job(Job),
+}
+
+impl Found {
+    fn told(self, world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Answer> {
+        match self {
+            Self::Answer(answer) => Ok(answer),
+            Self::Job(job) => describe(world, view, ask, &job, now),
+        }
+    }
 }
 
 /// A job that has its place in the queue takes nobody else's.
@@ -102,16 +120,17 @@ pub(super) fn is_pending(view: &View, ask: &Ask) -> anyhow::Result<bool> {
 }
 
 /// What file and row say already; `None` if something has to be written.
-pub fn settled(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Answer>> {
+pub(super) fn settled(world: &World, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Found>> {
     if let Some(answer) = in_cache(world, view, ask, now)? {
-        return Ok(Some(answer));
+        return Ok(Some(Found::Answer(answer)));
     }
     point::at("request-before-row");
     let Some(job) = view.job(&ask.filename)? else {
-        return if ask.no_enqueue { absent(world, view, ask, now).map(Some) } else { Ok(None) };
+        let absent = ask.no_enqueue.then(|| absent(world, view, ask, now)).transpose()?;
+        return Ok(absent.map(Found::Answer));
     };
     let settled = ask.no_enqueue || !wants_write(view, ask, &job, now)?;
-    settled.then(|| describe(world, view, ask, &job, now)).transpose()
+    Ok(settled.then_some(Found::Job(job)))
 }
 
 /// The answer of a file that is fresh and was begun late enough.
@@ -171,7 +190,7 @@ fn began(view: &View, job: &Job) -> anyhow::Result<Option<Stamp>> {
     Ok(view.attempt(id)?.map(|attempt| attempt.counts_from).or(job.started))
 }
 
-fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Answer> {
+fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Found> {
     let job = match tx.job(&ask.filename)? {
         Some(job) if job.status == Status::Queued => {
             patience::adjust(tx, ask, &job, now)?;
@@ -182,14 +201,14 @@ fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Answer
             job
         }
         old => match admit::refusal(world, tx, ask, now)? {
-            Some(refusal) => return Ok(refusal),
+            Some(refusal) => return Ok(Found::Answer(refusal)),
             None => match chain::enqueue_asked(world, tx, ask, old.as_ref(), now)? {
                 chain::Placed::Job(job) => job,
-                chain::Placed::Refused(answer) => return Ok(answer),
+                chain::Placed::Refused(answer) => return Ok(Found::Answer(answer)),
             },
         },
     };
-    describe(world, tx, ask, &job, now)
+    Ok(Found::Job(job))
 }
 
 /// The answer that a row gives.
@@ -206,7 +225,7 @@ pub fn describe(world: &World, view: &View, ask: &Ask, job: &Job, now: Stamp) ->
         answer.dropped = dropped::told(view, ask, now)?;
     }
     match job.status {
-        Status::Queued | Status::Started => estimate::fill(world, view, ask.exporter, job, now, &mut answer)?,
+        Status::Queued | Status::Started => estimate::fill(world, view, ask, job, now, &mut answer)?,
         Status::FailedTimeout | Status::FailedUnknown => fill_failure(view, ask, job, now, &mut answer)?,
     }
     Ok(answer)

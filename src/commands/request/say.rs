@@ -10,6 +10,7 @@ use crate::{
     model::{
         answer::{Answer, State},
         clock::Stamp,
+        delay::Delay,
     },
 };
 
@@ -92,6 +93,8 @@ pub fn object(answer: &Answer) -> Map<String, Value> {
         ("retry_after", json!(answer.retry_after)),
         ("attempts", json!(answer.attempts)),
         ("reason", json!(answer.reason.as_ref().or(answer.dropped.as_ref()))),
+        ("delay", json!(answer.delay.map(Delay::code))),
+        ("not_before", json!(if let Some(Delay::Until(moment)) = answer.delay { time(Some(moment)) } else { None })),
     ];
     fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
 }

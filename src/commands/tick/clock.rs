@@ -9,6 +9,7 @@ use crate::{
     model::{
         clock::{self, Stamp, TickMark},
         doubt::{Belief, DRIFT, Doubt, judge, passed},
+        estimate::Ticks,
     },
     process::clock_is_synchronised,
     site::{RoundMark, boot_id},
@@ -21,6 +22,8 @@ const SILENCE: Duration = Duration::from_mins(10);
 const RAREST: Duration = Duration::from_hours(48);
 /// A retry may be so much further ahead than its longest delay: a request can have put it off for as long.
 const TOLERANCE: Duration = Duration::from_mins(1);
+/// Ticks that begin sooner after each other are somebody's at a keyboard.
+const SHORTEST: Duration = Duration::from_secs(5);
 
 /// Notes whether the clock was set, cannot be believed, or nobody has ticked for long. Stamps that lie ahead are set back
 /// to now, unless the clock is not believed: then nothing is rewritten.
@@ -203,12 +206,23 @@ fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, belief
 pub fn mark(round: &mut Round) -> anyhow::Result<()> {
     let mark = here(round.now);
     let keep_news = notify::wants_successes(round);
+    let begins = round.begins;
     round.store.immediate(|tx| {
         if !keep_news {
             tx.forget_news()?;
         }
-        Ok(tx.mark_tick(&mark)?)
+        tx.mark_tick(&mark)?;
+        Ok(begins.map_or(Ok(()), |until| tx.mark_ticks(&ticks(tx.ticks()?, mark.at, until)))?)
     })
+}
+
+/// When ticks come, after one has begun now. A distance that no crontab has is not taken for one.
+fn ticks(last: Option<Ticks>, now: Stamp, until: Stamp) -> Ticks {
+    let every = last.map_or(Duration::ZERO, |last| match now.since(last.begun) {
+        seen if (SHORTEST..=RAREST).contains(&seen) => seen,
+        _ => last.every,
+    });
+    Ticks { begun: now, until, every }
 }
 
 /// This moment on all clocks.
@@ -251,6 +265,16 @@ mod tests {
         assert!(jump(mark(1000, 50, "a"), &mark(1300, 110, "a")));
         assert!(jump(mark(1000, 50, "a"), &mark(900, 110, "a")));
         assert!(jump(mark(1000, 50, "a"), &mark(1700, 750, "a")));
+    }
+
+    #[test]
+    fn the_rhythm_is_the_distance_of_the_last_two_beginnings() {
+        let first = ticks(None, Stamp(1000), Stamp(1000));
+        assert_eq!((first.every, first.until), (Duration::ZERO, Stamp(1000)));
+        let second = ticks(Some(first), Stamp(61_000), Stamp(111_000));
+        assert_eq!((second.begun, second.until, second.every), (Stamp(61_000), Stamp(111_000), Duration::from_mins(1)));
+        assert_eq!(ticks(Some(second), Stamp(62_000), Stamp(62_000)).every, Duration::from_mins(1), "one by hand");
+        assert_eq!(ticks(Some(second), Stamp(9), Stamp(9)).every, Duration::from_mins(1), "the clock was set back");
     }
 
     #[test]

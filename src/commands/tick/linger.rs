@@ -61,6 +61,7 @@ pub fn stay(force: &mut InForce, time: Duration, signals: Stop) -> Result<Left, 
         signals,
         until,
         full_due: Duration::ZERO,
+        is_new: true,
         pause_until: Duration::ZERO,
         children: Vec::new(),
         refused: Refused::default(),
@@ -114,6 +115,8 @@ struct Linger<'a> {
     /// Time since boot.
     until: Duration,
     full_due: Duration,
+    /// There was no round yet.
+    is_new: bool,
     /// Not before, whatever is due: the last round met a problem.
     pause_until: Duration,
     children: Vec<Child>,
@@ -183,9 +186,11 @@ impl Linger<'_> {
         let mut round = Round::new(&self.force.world, &mut self.store, Some(&self.lock));
         round.light = now < self.full_due;
         round.refusal = self.refused.told.take();
+        round.begins = self.is_new.then(|| round.now.plus(self.until.saturating_sub(now)));
         round.go();
         self.refused.told = round.refusal.take();
         self.lost_lock = round.lost_lock;
+        self.is_new = false;
         if !round.light {
             self.full_due = now + FULL;
         }

@@ -101,6 +101,7 @@ fn once(world: &World, signals: signals::Stop) -> Result<Left, Failure> {
     let Some(lock) = lock else { return Ok(Left::default()) };
     let mut store = open_store(world, &lock)?;
     let mut round = Round::new(world, &mut store, Some(&lock));
+    round.begins = Some(round.now);
     round.go();
     let left = Left { children: round.children, cannot_start: round.trouble == Trouble::NothingStarts };
     signals.let_go()?;
@@ -176,6 +177,8 @@ pub struct Round<'a> {
     misdated: Option<(Stamp, Stamp)>,
     /// A ring has caused it: only what starts jobs is done, the rest is left to the next full round.
     light: bool,
+    /// It is the first one of its tick: until when that tick stays.
+    begins: Option<Stamp>,
     /// Something holds jobs back that ends without a ring: look again then.
     look_again: Option<Duration>,
     problems: Vec<String>,
@@ -198,6 +201,7 @@ impl<'a> Round<'a> {
             clock_doubt: None,
             misdated: None,
             light: false,
+            begins: None,
             look_again: None,
             problems: Vec::new(),
             trouble: Trouble::None,

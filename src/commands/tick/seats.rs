@@ -149,7 +149,7 @@ fn less<'a>(counts: Vec<(String, u32)>, gone: impl Iterator<Item = &'a String>) 
 }
 
 /// Bytes that can be used without swapping, as the kernel estimates.
-fn free_memory() -> Option<u64> {
+pub fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib * 1024)

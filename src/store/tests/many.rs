@@ -3,7 +3,7 @@
 
 use rusqlite::StatementStatus;
 
-use super::super::{choosing, counting, keeping, queueing, settings, standstill, view};
+use super::super::{choosing, counting, keeping, queueing, settings, standing, standstill, view};
 use super::*;
 
 /// Enough that reading all rows, or the rows of one queue, could not be overlooked.
@@ -48,12 +48,14 @@ fn two_hundred_thousand_rows_cost_no_more_than_a_few() {
 
 fn no_statement_takes_many_steps(base: &Base) {
     let (old, late) = (NOON.plus_ms(-1), NOON.plus_ms(ROWS));
-    let cases: [(&str, &[&dyn rusqlite::ToSql]); 16] = [
+    let cases: [(&str, &[&dyn rusqlite::ToSql]); 18] = [
         (view::JOB, &[&"epub/100000"]),
         (view::STARTED, &[]),
         (view::PINNED, &[&"md/100001"]),
         (view::WAITING_FOR, &[&"md/100001"]),
-        (choosing::BEFORE, &[&"default", &100, &late, &1]),
+        (standing::BEFORE, &[&"default", &100, &late, &1]),
+        (standing::WAITING, &[&"default"]),
+        (standing::RUNNING, &[]),
         (choosing::NEXT_WAKE, &[]),
         (queueing::WAKE, &[&NOON, &NOON, &NOON]),
         (queueing::READY_IN, &[&"default", &100]),

@@ -2,7 +2,7 @@
 
 use super::super::{
     About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, actions, choosing, claiming, counting, dropping, healing,
-    history, keeping, listing, notices, pace, past, queueing, settings, standstill, trimming, view,
+    history, keeping, listing, notices, pace, past, queueing, settings, standing, standstill, trimming, view,
 };
 use super::*;
 use crate::model::status::Status;
@@ -28,7 +28,9 @@ fn every_hot_statement_uses_its_index() {
         (view::PINNED, "SEARCH job USING INDEX job_source (source=?)"),
         (choosing::READY, "SEARCH job USING INDEX job_ready (queue=?)"),
         (choosing::DUE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
-        (choosing::BEFORE, "SEARCH job USING COVERING INDEX job_ready (queue=? AND (rank,due)<(?,?))"),
+        (standing::RUNNING, "USING INDEX job_started"),
+        (standing::BEFORE, "SEARCH job USING COVERING INDEX job_ready (queue=? AND (rank,due)<(?,?))"),
+        (standing::WAITING, "SEARCH job USING COVERING INDEX job_ready (queue=?)"),
         (choosing::NEXT_WAKE, "USING COVERING INDEX job_wake"),
         (queueing::WAKE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
         (queueing::INSERT, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
@@ -122,7 +124,7 @@ fn no_hot_statement_sorts_what_an_index_has_sorted() {
 #[test]
 fn no_hot_statement_reads_a_whole_table() {
     let base = Base::new();
-    for sql in [view::STARTED, view::PINNED, choosing::BEFORE, queueing::WAKE, counting::EXPORTERS, claiming::CLAIM] {
+    for sql in [view::STARTED, view::PINNED, standing::BEFORE, queueing::WAKE, counting::EXPORTERS, claiming::CLAIM] {
         let plan = plan(&base, sql);
         assert!(!plan.lines().any(|step| step == "SCAN job"), "{sql}\n{plan}");
     }

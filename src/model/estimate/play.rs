@@ -1,0 +1,144 @@
+//! The queue played through once: seats become free, rounds come, and each seat goes to the queue that was served
+//! longest ago, until the subject has its turn.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use super::{Group, NEVER, Scene, Waiting};
+
+/// So many jobs before the subject are played; those beyond them take as long as these have taken.
+const PLAYED: u32 = 64;
+/// After so many starts in all, others have too many turns to tell.
+const MOST: u32 = 400;
+
+pub(super) struct Play<'a> {
+    scene: &'a Scene,
+    random: u64,
+    /// When which queue's seats become free.
+    ends: BinaryHeap<Reverse<(u64, usize)>>,
+    host: i64,
+    lanes: Vec<Line>,
+}
+
+/// A queue in a play.
+struct Line {
+    free: i64,
+    served: i64,
+    waiting: Vec<Group>,
+}
+
+impl<'a> Play<'a> {
+    pub(super) fn new(scene: &'a Scene, seed: u32) -> Self {
+        let mut play = Self {
+            scene,
+            random: u64::from(seed) << 32 | 0x9e37_79b9,
+            ends: BinaryHeap::new(),
+            host: i64::from(scene.host),
+            lanes: Vec::with_capacity(scene.lanes.len()),
+        };
+        for (place, lane) in scene.lanes.iter().enumerate() {
+            play.lanes.push(Line { free: i64::from(lane.seats), served: lane.served, waiting: lane.waiting.clone() });
+            for running in &lane.running {
+                let part = play.part();
+                play.sit(place, scene.left(running, part, false));
+            }
+        }
+        play
+    }
+
+    /// When the subject, which is ready then, starts.
+    pub(super) fn start(mut self, subject: &Waiting, ready: u64) -> u64 {
+        let Some(rhythm) = &self.scene.rhythm else { return NEVER };
+        let total: u32 = subject.before.iter().fold(0, |sum, group| sum.saturating_add(group.count));
+        self.lanes[subject.lane].waiting.clone_from(&subject.before);
+        let (mut now, mut begun, mut half) = (0, 0, 0);
+        for _ in 0..MOST {
+            now = rhythm.next(now);
+            self.free_until(now);
+            while let Some(lane) = self.turn(subject.lane, ready <= now || begun < total.min(PLAYED)) {
+                if lane == subject.lane {
+                    if begun == total.min(PLAYED) {
+                        return beyond(now, half, total).max(rhythm.next(ready));
+                    }
+                    begun += 1;
+                    half = if begun == PLAYED / 2 { now } else { half };
+                }
+                self.begin(lane, now);
+            }
+            let free = self.ends.peek().map_or(NEVER, |end| end.0.0);
+            let next = if ready > now { free.min(ready) } else { free };
+            if next == NEVER {
+                break;
+            }
+            now = next.max(now + 1);
+        }
+        NEVER
+    }
+
+    /// The queue whose turn it is. The subject's has one while something of it is ready.
+    fn turn(&self, own: usize, own_is_ready: bool) -> Option<usize> {
+        let is_ready = |place: usize, line: &Line| if place == own { own_is_ready } else { !line.waiting.is_empty() };
+        let lines = self.lanes.iter().enumerate().filter(|(place, line)| line.free > 0 && is_ready(*place, line));
+        lines.filter(|_| self.host > 0).min_by_key(|(place, line)| (line.served, *place)).map(|(place, _)| place)
+    }
+
+    /// The next job of a queue starts now.
+    fn begin(&mut self, lane: usize, now: u64) {
+        let last = self.lanes.iter().map(|line| line.served).max().unwrap_or(0);
+        self.lanes[lane].served = last.saturating_add(1);
+        let choice = self.part();
+        let Some(pace) = take(&mut self.lanes[lane].waiting, choice) else { return };
+        let part = self.part();
+        self.sit(lane, now.saturating_add(self.scene.length(pace, part)));
+    }
+
+    fn sit(&mut self, lane: usize, until: u64) {
+        self.host -= 1;
+        self.lanes[lane].free -= 1;
+        if until < NEVER {
+            self.ends.push(Reverse((until, lane)));
+        }
+    }
+
+    fn free_until(&mut self, now: u64) {
+        while let Some(&Reverse((end, lane))) = self.ends.peek()
+            && end <= now
+        {
+            self.ends.pop();
+            self.host += 1;
+            self.lanes[lane].free += 1;
+        }
+    }
+
+    /// From 0 to 1, by splitmix64.
+    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+    fn part(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// One job of a random group, as there are many of each.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a count")]
+fn take(groups: &mut Vec<Group>, choice: f64) -> Option<usize> {
+    let total: u32 = groups.iter().fold(0, |sum, group| sum.saturating_add(group.count));
+    let mut place = (f64::from(total) * choice) as u32;
+    let chosen = groups.iter().position(|group| {
+        let is_here = place < group.count;
+        place = place.saturating_sub(group.count);
+        is_here
+    })?;
+    let pace = groups[chosen].pace;
+    groups[chosen].count -= 1;
+    groups.retain(|group| group.count > 0);
+    Some(pace)
+}
+
+/// The start behind jobs of which only the first were played: the rest go on as the second half of those did.
+fn beyond(now: u64, half: u64, total: u32) -> u64 {
+    let rest = u64::from(total.saturating_sub(PLAYED));
+    let pace = now.saturating_sub(half) / u64::from(PLAYED - PLAYED / 2);
+    now.saturating_add(pace.saturating_mul(rest))
+}
