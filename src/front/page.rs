@@ -12,7 +12,11 @@ use super::{
     url::Address,
     words::Words,
 };
-use crate::model::answer::{Answer, State};
+use crate::model::{
+    answer::{Answer, State},
+    clock::Stamp,
+    delay::Delay,
+};
 
 /// What a page tells about.
 #[derive(Debug)]
@@ -63,16 +67,19 @@ fn values(templates: Templates, words: &Words, subject: &Subject, nonce: &str) -
     let answer = subject.answer;
     let pending = matches!(subject.state, "queued" | "started");
     let pause = pauses::after(subject.turn).filter(|_| pending);
-    let text = if pending && pause.is_none() { ("phrases", "stopped") } else { (subject.state, "text") };
-    let message = message(words, answer);
+    // Who stops looking says so, and nothing that is true only while it looks.
+    let has_stopped = pending && pause.is_none();
+    let (pending, told) = (pending && !has_stopped, if has_stopped { "stopped" } else { subject.state });
+    let message = if has_stopped { "" } else { message(words, answer) };
     context! {
         lang => &*words.language,
         words => Value::from_pairs(words.table().iter().map(group)),
         state => subject.state,
-        title => words.text(subject.state, "title"),
-        text => words.text(text.0, text.1),
+        title => words.text(told, "title"),
+        text => words.text(told, "text").replace("{time}", &utc(Stamp::now())),
         name => subject.name,
         message => (!message.is_empty()).then_some(message),
+        delay => answer.delay.filter(|_| pending).map(|delay| said(words, delay)),
         pending,
         percent => answer.percent,
         position => answer.position.map(|position| place(words, position)),
@@ -82,7 +89,7 @@ fn values(templates: Templates, words: &Words, subject: &Subject, nonce: &str) -
         reload => reload(subject, pause),
         form => form(words, subject),
         link => link(words, subject),
-        data => data(words, subject),
+        data => data(words, subject).filter(|_| !has_stopped),
         nonce,
         style => templates.file("style.css").as_deref(),
         script => templates.file("script.js").as_deref(),
@@ -103,15 +110,30 @@ fn pair((name, value): &(String, String)) -> Value {
     Value::from(vec![Value::from(&**name), Value::from(&**value)])
 }
 
-/// What the exporter says, why the request is refused, or that the queue stands still.
+/// What keeps the visitor's file, in the page's language.
+fn said(words: &Words, delay: Delay) -> String {
+    let text = words.text("delays", delay.code());
+    match delay {
+        Delay::Until(moment) => text.replace("{time}", &utc(moment)),
+        _ => text.to_owned(),
+    }
+}
+
+/// `2026-11-30 21:04 UTC`.
+fn utc(stamp: Stamp) -> String {
+    let text = stamp.rfc3339();
+    text.get(..16).map_or_else(|| text.clone(), |minute| format!("{} UTC", minute.replace('T', " ")))
+}
+
+/// What the exporter says, or why the request is refused.
 pub(super) fn message<'a>(words: &'a Words, answer: &'a Answer) -> Cow<'a, str> {
     if let Some(misfit) = &answer.misfit {
         return words.misfit(misfit).into();
     }
     let text = match (answer.state, &answer.message, &answer.reason) {
-        (State::Queued, _, Some(_)) => words.text("phrases", "idle"),
         (_, Some(message), _) => words.sentence(message),
-        (State::Unknown | State::Absent, ..) | (_, None, None) => "",
+        // What delays a pending job is told by `delay`.
+        (State::Unknown | State::Absent | State::Queued | State::Started, ..) | (_, None, None) => "",
         (_, None, Some(reason)) => words.sentence(reason),
     };
     text.into()
@@ -188,8 +210,8 @@ fn data(words: &Words, subject: &Subject) -> Option<String> {
         "file_url": address.with("format", "file").to_string(),
         "words": {
             "queued": of("queued"), "started": of("started"), "ready": of("ready"),
-            "download": words.text("labels", "download"), "stopped": phrase("stopped"), "idle": phrase("idle"),
-            "more_than": phrase("more_than"),
+            "stopped": of("stopped"), "delays": words.table().get("delays"),
+            "download": words.text("labels", "download"), "more_than": phrase("more_than"),
             "seconds": phrase("seconds"), "minutes": phrase("minutes"), "hours": phrase("hours"),
         },
     });

@@ -103,6 +103,7 @@ fn overlay(below: &mut Table, above: Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::delay::Delay;
 
     fn keys(table: &Table, before: &str) -> Vec<String> {
         let below = |(name, value): (&String, &Value)| match value {
@@ -138,6 +139,16 @@ mod tests {
         for language in ["de", "fr", "ar"] {
             let own = read(built_in(&format!("{language}.toml")).unwrap(), language);
             assert_eq!(keys(&own, ""), keys(&english(), ""), "{language}");
+        }
+    }
+
+    #[test]
+    fn every_delay_is_told_in_every_language() {
+        for language in ["en", "de", "fr", "ar"] {
+            let words = Words::choose(Templates::new(None), language);
+            for delay in Delay::EACH {
+                assert_ne!(words.text("delays", delay.code()), "", "{language}: {delay:?}");
+            }
         }
     }
 

@@ -31,6 +31,7 @@ mod derived;
 mod dropped;
 mod dry;
 mod environments;
+mod expected;
 mod extremes;
 mod fairness;
 mod first_week;

@@ -23,19 +23,27 @@
   function number(position) {
     return position > 1000 ? data.words.more_than.replace("{n}", 1000) : String(position);
   }
+  function moment(time) {
+    return time.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  }
   function say(state) {
     put("title", data.words[state].title);
-    put("text", data.words[state].text);
+    put("text", data.words[state].text.replace("{time}", moment(new Date())));
     document.title = document.title.replace(/^[^–]*/, data.words[state].title + " ");
     find("pressroom").className = state;
   }
-  function download(url) {
-    say("ready");
+  // What is true only while the page looks.
+  function clear() {
     put("message", "");
+    put("delay", "");
     for (const id of ["progress", "position", "expected", "again"]) {
       const place = find(id);
       if (place) (id === "progress" ? place : place.parentElement).hidden = true;
     }
+  }
+  function download(url) {
+    say("ready");
+    clear();
     const link = find("link");
     link.href = url;
     link.textContent = data.words.download;
@@ -43,7 +51,9 @@
   }
   function show(answer, pause) {
     say(answer.state);
-    put("message", answer.state === "queued" && answer.reason ? data.words.idle : answer.message || "");
+    put("message", answer.message || "");
+    const delay = (answer.delay && data.words.delays[answer.delay]) || "";
+    put("delay", answer.not_before ? delay.replace("{time}", moment(new Date(answer.not_before))) : delay);
     const bar = find("bar");
     find("progress").hidden = answer.state !== "started";
     if (answer.percent === undefined) bar.removeAttribute("value");
@@ -57,8 +67,8 @@
     const pause = data.pauses[Math.min(turn, data.pauses.length - 1)];
     turn += 1;
     if (Date.now() + pause * 1000 > end) {
-      put("text", data.words.stopped);
-      fact("again", "");
+      say("stopped");
+      clear();
       return 0;
     }
     setTimeout(look, pause * 1000);
@@ -69,7 +79,10 @@
       const reply = await fetch(data.status_url, { headers: { Accept: "application/json" }, cache: "no-store" });
       const answer = await reply.json();
       if (answer.state === "ready") return download(answer.url);
-      if (answer.state === "queued" || answer.state === "started") return show(answer, later());
+      if (answer.state === "queued" || answer.state === "started") {
+        const pause = later();
+        return pause && show(answer, pause);
+      }
       // Everything else is told by the page itself.
       if (reply.status !== 429 && reply.status !== 503) return location.replace(data.page_url);
     } catch (error) {
