@@ -60,7 +60,7 @@ pub struct Which {
     /// With this value of a parameter; may be repeated
     #[arg(long = "param", value_name = "NAME=VALUE")]
     pub params: Vec<String>,
-    /// At or after TIME: 2026-03-01T12:00:00Z, 2026-03-01, or 2h for two hours ago
+    /// At or after TIME: 2h for two hours ago, 2026-03-01, "2026-03-01 12:00", or RFC 3339
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// Before TIME

@@ -96,10 +96,10 @@ pub struct RequestArgs {
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
           value_parser = clap::value_parser!(i64).range(-10..=10))]
     pub priority: i64,
-    /// Only a file whose making began at or after TIME counts (RFC 3339)
+    /// Only a file whose making began at or after TIME counts: 2h for two hours ago, "2026-03-01 12:00", or RFC 3339
     #[arg(long, value_name = "TIME")]
     pub after: Option<String>,
-    /// Do not start before TIME (RFC 3339)
+    /// Do not start before TIME: 2h for in two hours, 03:00, "2026-03-01 12:00", or RFC 3339
     #[arg(long, value_name = "TIME")]
     pub not_before: Option<String>,
     /// Wait so long for the file or the failure

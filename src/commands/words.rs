@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::clock::Stamp;
+use crate::model::{clock::Stamp, zone};
 
 /// The two largest units: `1h 5m`, `3d 2h`; below ten seconds with a decimal.
 pub fn duration(duration: Duration) -> String {
@@ -75,9 +75,9 @@ fn decimal(number: u128, parts: u128, unit: &str) -> String {
     format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// To the second.
+/// To the second, in the time zone of the site.
 pub fn time(stamp: Stamp) -> String {
-    stamp.plus_ms(-stamp.0.rem_euclid(1000)).rfc3339()
+    zone::shown(stamp)
 }
 
 /// `1 job`, `3 jobs`.

@@ -11,7 +11,7 @@ use crate::{
     config::{self, Config, ConfigError, Identity},
     exit::{Exit, Failure},
     logging,
-    model::event::ActivityEvent,
+    model::{event::ActivityEvent, zone},
     process,
     site::{self, ActivityLog, Site},
     store::{self, Store, StoreError},
@@ -51,6 +51,7 @@ impl World {
 
     fn by(file: &Path, text: String, read: Identity) -> Result<Self, ConfigError> {
         let config = config::parse(file, &text)?;
+        zone::configure(config.time_zone.as_deref());
         let site = Site::of(&config);
         let cache = Cache::new(site.cache());
         Ok(Self { config, site, cache, text, read, is_outdated: false })

@@ -6,7 +6,10 @@ use super::{
     types::{Config, Exporter, Kind, Param},
     values,
 };
-use crate::model::template::{Piece, pieces};
+use crate::model::{
+    template::{Piece, pieces},
+    zone,
+};
 
 /// Sockets below `TMPDIR` must fit into 108 bytes; a browser's needs this much of it.
 const MAX_WORK_DIR: usize = 62;
@@ -25,13 +28,26 @@ pub fn warnings(config: &Config) -> Vec<String> {
         format!("queue {name}: max_running is {}, but the host never runs more than {most}", queue.max_running)
     });
     let exporters = config.exporters.values().flat_map(|exporter| about(config, exporter));
-    long_path(config).into_iter().chain(super::http::warnings(config)).chain(wide).chain(exporters).collect()
+    long_path(config)
+        .into_iter()
+        .chain(unknown_zone(config))
+        .chain(super::http::warnings(config))
+        .chain(wide)
+        .chain(exporters)
+        .collect()
 }
 
 fn about(config: &Config, exporter: &Exporter) -> Vec<String> {
     let place = |warning| format!("exporter {}: {warning}", exporter.name);
     let found = paths(exporter).into_iter().chain(short_ttl(exporter)).chain(few_per_client(config, exporter));
     found.map(place).collect()
+}
+
+fn unknown_zone(config: &Config) -> Option<String> {
+    let name = config.time_zone.as_ref().filter(|name| zone::named(name).is_none())?;
+    Some(format!(
+        "time_zone: this machine knows no time zone {name:?}, so times are shown in UTC; correct the name, or install tzdata"
+    ))
 }
 
 fn long_path(config: &Config) -> Option<String> {

@@ -110,6 +110,7 @@ fn read(file: &Path, sheet: &Sheet<'_>) -> Config {
         file: file.to_owned(),
         database: database(&top, &state_dir),
         state_dir,
+        time_zone: top.text("time_zone"),
         client_names: top.word("client_names", &CLIENT_NAMES, ClientNames::default()),
         queues: queues(&top, &exporters, &host),
         host,

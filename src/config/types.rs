@@ -17,6 +17,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Absolute path of the `SQLite` database.
     pub database: PathBuf,
+    /// The IANA name of the time zone that people read and write; `None`: the system's.
+    pub time_zone: Option<String>,
     /// How clients are stored that are not named by an address.
     pub client_names: ClientNames,
     pub cache: CacheRules,

@@ -70,7 +70,7 @@ fn values(templates: Templates, words: &Words, subject: &Subject, nonce: &str) -
     // Who stops looking says so, and nothing that is true only while it looks.
     let has_stopped = pending && pause.is_none();
     let (pending, told) = (pending && !has_stopped, if has_stopped { "stopped" } else { subject.state });
-    let message = if has_stopped { "" } else { message(words, answer) };
+    let message = if has_stopped { "".into() } else { message(words, answer) };
     context! {
         lang => &*words.language,
         words => Value::from_pairs(words.table().iter().map(group)),

@@ -21,3 +21,4 @@ pub mod retry;
 pub mod standstill;
 pub mod status;
 pub mod template;
+pub mod zone;

@@ -1,8 +1,105 @@
-//! Times that people and programs write: `--after`, `--not-before`, `--since`.
+//! Times that people and programs write. A visitor's `after` is strict; `--after`, `--not-before` and `--since` take what
+//! people write as well: how long ago or from now, and times of the configured zone.
 
-use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use jiff::{
+    Timestamp, ToSpan,
+    civil::{Date, DateTime, Time},
+    tz::TimeZone,
+};
 
-use super::clock::Stamp;
+use super::{
+    clock::{self, Stamp},
+    zone,
+};
+
+/// Where a duration leads, and a time of day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toward {
+    /// `2h` is two hours ago, `21:00` the last one.
+    Past,
+    /// `2h` is in two hours, `21:00` the next one.
+    Future,
+}
+
+/// The moment that somebody means on the command line.
+///
+/// # Errors
+/// A sentence: it is none, or two in the night when clocks are set.
+pub fn meant(text: &str, now: Stamp, toward: Toward) -> Result<Stamp, String> {
+    Ok(to_stamp(person(text, now, toward, zone::zone())?.nanos))
+}
+
+/// The first moment that is surely later than all that is meant, as [`parse_rounded_up`] has it. What a person writes
+/// without seconds is meant exactly.
+///
+/// # Errors
+/// As [`meant`].
+pub fn meant_rounded_up(text: &str, now: Stamp) -> Result<Stamp, String> {
+    let written = person(text, now, Toward::Past, zone::zone())?;
+    Ok(to_stamp(written.nanos + written.unit))
+}
+
+fn person(text: &str, now: Stamp, toward: Toward, zone: &TimeZone) -> Result<Written, String> {
+    if let Ok(written) = read_in(text, zone) {
+        return written;
+    }
+    let exactly = |stamp: Stamp| Ok(Written { nanos: i128::from(stamp.0) * 1_000_000, unit: 0 });
+    if let Ok(distance) = clock::parse_duration(text) {
+        return exactly(if toward == Toward::Past { now.minus(distance) } else { now.plus(distance) });
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(Written { nanos: time.as_nanosecond(), unit: 0 });
+    }
+    if let Some(time) = text.parse::<Time>().ok().filter(|_| text.contains(':') && !text.contains('-')) {
+        return Ok(Written { nanos: of_day(time, now, toward, zone)?, unit: 0 });
+    }
+    if let Ok(local) = text.parse::<DateTime>() {
+        return Ok(Written { nanos: local_nanos(text, local, zone)?, unit: 0 });
+    }
+    let distance = if toward == Toward::Past { "ago" } else { "from now" };
+    Err(format!(
+        "\"{text}\" is not a time; write one like \"2026-03-01 12:00\", 2026-03-01, 2h (two hours {distance}), or \
+         2026-03-01T12:00:00Z"
+    ))
+}
+
+/// With seconds, and without an offset in this zone. The outer error: it is not written so.
+fn read_in(text: &str, zone: &TimeZone) -> Result<Result<Written, String>, String> {
+    let written = read(text)?;
+    if text.starts_with('@') || text.parse::<Timestamp>().is_ok() {
+        return Ok(Ok(written));
+    }
+    let local = text.parse::<DateTime>().map_err(|error| error.to_string())?;
+    Ok(local_nanos(text, local, zone).map(|nanos| Written { nanos, ..written }))
+}
+
+/// A date alone is its beginning, whenever that is.
+fn local_nanos(text: &str, local: DateTime, zone: &TimeZone) -> Result<i128, String> {
+    let moment = zone.to_ambiguous_timestamp(local);
+    let found =
+        if text.parse::<Date>().is_ok() && !text.contains(':') { moment.compatible() } else { moment.unambiguous() };
+    found.map(Timestamp::as_nanosecond).map_err(|_| {
+        let name = zone.iana_name().unwrap_or("the local time zone");
+        format!("\"{text}\" is not one moment in {name}, where the clock is set then; add an offset such as +01:00")
+    })
+}
+
+/// The last or the next time that it is so late.
+fn of_day(time: Time, now: Stamp, toward: Toward, zone: &TimeZone) -> Result<i128, String> {
+    let at = Timestamp::from_millisecond(now.0).map_err(|error| error.to_string())?;
+    let today = at.to_zoned_datetime(zone.clone()).date();
+    let day = |days: i64| {
+        let date = today.checked_add(days.days()).map_err(|error| error.to_string())?;
+        let moment = zone.to_ambiguous_timestamp(date.to_datetime(time)).compatible();
+        moment.map(Timestamp::as_nanosecond).map_err(|error| error.to_string())
+    };
+    let (now, today) = (at.as_nanosecond(), day(0)?);
+    match toward {
+        Toward::Past if today > now => day(-1),
+        Toward::Future if today <= now => day(1),
+        _ => Ok(today),
+    }
+}
 
 /// A written time and the unit of its last digit, both in nanoseconds.
 struct Written {
@@ -82,6 +179,52 @@ mod tests {
         assert_eq!(rounded("2026-03-01 12:00:00"), 1000);
         assert_eq!(rounded("@1772366400"), 1000);
         assert_eq!(rounded("@1772366400.25"), 260);
+    }
+
+    #[test]
+    fn what_people_write_is_understood_in_their_zone() {
+        const HOUR: i64 = 3_600_000;
+        let zone = TimeZone::fixed(jiff::tz::offset(1));
+        let at = |text, toward| to_stamp(person(text, Stamp(NOON), toward, &zone).unwrap().nanos).0 - NOON;
+        for (text, past, future) in [
+            ("2h", -2 * HOUR, 2 * HOUR),
+            ("1h 30m", -HOUR * 3 / 2, HOUR * 3 / 2),
+            ("2026-03-01 13:00", 0, 0),
+            ("2026-03-01T14:00", HOUR, HOUR),
+            ("2026-03-01 14:00:00", HOUR, HOUR),
+            ("2026-03-01T12:00:00Z", 0, 0),
+            ("2026-03-01T12:00Z", 0, 0),
+            ("2026-03-01 12:00+02:00", -2 * HOUR, -2 * HOUR),
+            ("2026-03-01", -13 * HOUR, -13 * HOUR),
+            ("@1772366400", 0, 0),
+            ("21:00", -16 * HOUR, 8 * HOUR),
+            ("03:00:30", -10 * HOUR + 30_000, 14 * HOUR + 30_000),
+        ] {
+            assert_eq!((at(text, Toward::Past), at(text, Toward::Future)), (past, future), "{text}");
+        }
+        for wrong in ["", "gestern", "30.11.2026", "11/30/2026", "2026", "20", "12", "2026-02-30", "-2h", "2h ago", "@"]
+        {
+            assert!(person(wrong, Stamp(NOON), Toward::Past, &zone).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_at_which_clocks_are_set_is_asked_about() {
+        let Some(berlin) = zone::named("Europe/Berlin") else { return };
+        for twice_or_never in ["2026-10-25 02:30", "2026-03-29 02:30:00"] {
+            let told = person(twice_or_never, Stamp(NOON), Toward::Past, &berlin).err().unwrap();
+            assert!(told.contains("not one moment in Europe/Berlin"), "{told}");
+        }
+        assert!(person("2026-10-25 02:30+01:00", Stamp(NOON), Toward::Past, &berlin).is_ok());
+    }
+
+    #[test]
+    fn only_what_has_seconds_is_rounded_up() {
+        let unit = |text| person(text, Stamp(NOON), Toward::Past, &TimeZone::UTC).unwrap().unit;
+        for exact in ["2h", "2026-03-01", "2026-03-01 12:00", "12:00", "2026-03-01T12:00Z"] {
+            assert_eq!(unit(exact), 0, "{exact}");
+        }
+        assert_eq!((unit("2026-03-01 12:00:00"), unit("2026-03-01T12:00:00.5Z")), (1_000_000_000, 100_000_000));
     }
 
     #[test]

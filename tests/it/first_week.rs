@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::{
+    outside::skipped,
     site::{Site, wait_until},
     users::{WEB, become_and_run, shared_site, two_users},
 };
@@ -199,4 +200,55 @@ fn of_an_attempt_that_could_not_be_started_nothing_is_shown_as_measured() {
     site.tick();
     let shown = site.run(&["jobs", "show", "1"]).exits(0).says("spawn").out();
     assert!(!shown.contains('?') && !shown.contains("memory") && !shown.contains("any"), "{shown}");
+}
+
+#[test]
+fn a_time_may_be_written_as_people_write_it_wherever_one_is_taken() {
+    let site = Site::new().create();
+    site.ask("Emma").exits(75);
+    site.tick().exits(0);
+    let ask = |words: &[&str]| site.run(&[&["request", "epub", "title=Emma"], words].concat());
+    ask(&["--after", "2h"]).exits(0);
+    ask(&["--after", "2026-11-30 21:00", "--no-enqueue"]).exits(0);
+    site.clock(7300.0);
+    ask(&["--after", "1s", "--no-enqueue"]).exits(66);
+    ask(&["--after", "2h", "--no-enqueue"]).exits(66);
+    for wrong in ["30.11.2026", "2026-30-11 21:00", "soon", "2h ago"] {
+        let told = ask(&["--after", wrong]);
+        told.exits(64)
+            .warns(&format!("{wrong:?} is not a time; write one like \"2026-03-01 12:00\""))
+            .warns("two hours ago");
+        ask(&["--not-before", wrong]).exits(64).warns("two hours from now");
+        for words in [&["jobs", "list", "--since", wrong][..], &["jobs", "history", "--until", wrong]] {
+            site.run(words).exits(64).warns("is not a time");
+        }
+    }
+    site.run(&["request", "epub", "title=Nana", "--not-before", "2h"]).exits(75);
+    let wait = site.count("SELECT run_after - submitted FROM job WHERE filename = 'epub/Nana.epub'");
+    assert!((7_199_000..=7_200_000).contains(&wait), "{wait}");
+    site.run(&["request", "epub", "title=Late", "--not-before", "2126-03-01 03:00"]).exits(75);
+    assert_eq!(site.count("SELECT run_after FROM job WHERE filename = 'epub/Late.epub'"), 4_928_007_600_000);
+    site.run(&["jobs", "list", "--since", "2026-03-01 12:00"]).exits(0).says("epub/Nana.epub");
+    site.run(&["jobs", "list", "--until", "1h", "--format", "json"]).exits(0).stdout("");
+}
+
+/// Tables and the status page have the local time; programs read UTC.
+#[test]
+fn people_read_and_write_times_of_the_configured_zone() {
+    if !Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists() {
+        return skipped("people_read_and_write_times_of_the_configured_zone", "no tzdata here");
+    }
+    let head =
+        "state_dir = \"s\"\ntime_zone = \"Asia/Tokyo\"\n[cache]\nmin_free = \"0B\"\n[host]\nmin_free_memory = \"0B\"\n";
+    let site = Site::new().head(head).create();
+    site.run(&["request", "epub", "title=Late", "--not-before", "2126-03-01 12:00"]).exits(75);
+    assert_eq!(site.count("SELECT run_after FROM job"), 4_928_007_600_000);
+    site.run(&["jobs", "list"]).exits(0).says("not before 2126-03-01 12:00:00 JST");
+    let shown = site.run(&["jobs", "list", "--format", "json"]).exits(0).json();
+    assert_eq!(shown["run_after"], "2126-03-01T03:00:00Z");
+    site.tick().exits(0);
+    site.run(&["status"]).exits(0).says(" JST (");
+    let site = site.head(&head.replace("Tokyo", "Atlantis"));
+    site.run(&["check"]).exits(0).says("warning: time_zone: this machine knows no time zone \"Asia/Atlantis\"");
+    site.run(&["jobs", "list"]).exits(0).says("not before 2126-03-01T03:00:00Z");
 }

@@ -165,7 +165,7 @@ impl Site {
     pub fn command<S: AsRef<OsStr>>(&self, words: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pressroom"));
         command.args(words).current_dir(self.dir()).env_clear().stdin(Stdio::null());
-        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("PRESSROOM_CONFIG", self.config());
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("TZ", "UTC").env("PRESSROOM_CONFIG", self.config());
         command.env("PRESSROOM_TEST_CLOCK", self.path("clock"));
         if let Some(user) = self.user {
             command.uid(user).gid(user);

@@ -6,7 +6,7 @@ use crate::{
     model::{
         client,
         clock::Stamp,
-        moment,
+        moment::{self, Toward},
         status::{Outcome, Status},
     },
     store::{About, View},
@@ -44,15 +44,9 @@ fn param(word: &str) -> Result<(String, String), Failure> {
     }
 }
 
-/// A moment; a date, which is its beginning in UTC; or how long ago.
+/// A moment, or how long ago.
 pub fn time(text: &str, now: Stamp) -> Result<Stamp, Failure> {
-    if let Ok(ago) = humantime::parse_duration(text) {
-        return Ok(now.minus(ago));
-    }
-    let day = text.parse::<jiff::civil::Date>().is_ok().then(|| format!("{text}T00:00:00Z"));
-    let example = "write one like 2026-03-01T12:00:00Z, 2026-03-01, or 2h for two hours ago";
-    moment::parse(day.as_deref().unwrap_or(text))
-        .map_err(|_| Failure::because(Exit::Usage, format!("{text:?} is not a time; {example}")))
+    moment::meant(text, now, Toward::Past).map_err(|sentence| Failure::because(Exit::Usage, sentence))
 }
 
 /// The statuses that are meant, without repetition.
@@ -109,7 +103,6 @@ mod tests {
         let now = Stamp(1_772_366_400_000);
         let ok = |text| time(text, now).map_err(|failure| failure.exit).unwrap();
         assert_eq!(ok("2h"), Stamp(now.0 - 7_200_000));
-        assert_eq!(ok("2026-03-01"), Stamp(1_772_323_200_000));
         assert_eq!(ok("2026-03-01T12:00:00Z"), now);
         assert_eq!(time("gestern", now).unwrap_err().exit, Exit::Usage);
     }

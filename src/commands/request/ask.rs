@@ -15,7 +15,7 @@ use crate::{
         client::{self, ClientNames},
         clock::Stamp,
         misfit::Misfit,
-        moment,
+        moment::{self, Toward},
     },
     store::View,
 };
@@ -48,11 +48,14 @@ impl<'a> Ask<'a> {
     /// The words of the command line, patterns not looked at. The inner `Err` is the answer to a request that names
     /// what does not exist or does not fit.
     pub fn read(config: &'a Config, args: &RequestArgs) -> Result<Result<Self, Answer>, Failure> {
-        let after = args.after.as_deref().map(moment::parse_rounded_up).transpose().map_err(usage)?;
-        let exact = args.after.as_deref().map(moment::parse).transpose().map_err(usage)?;
-        let not_before = args.not_before.as_deref().map(moment::parse).transpose().map_err(usage)?;
+        let now = Stamp::now();
+        let after = args.after.as_deref().map(|text| moment::meant_rounded_up(text, now)).transpose().map_err(usage)?;
+        let exact = args.after.as_deref().map(|text| moment::meant(text, now, Toward::Past));
+        let exact = exact.transpose().map_err(usage)?;
+        let not_before = args.not_before.as_deref().map(|text| moment::meant(text, now, Toward::Future));
+        let not_before = not_before.transpose().map_err(usage)?;
         let pairs = args.values.iter().map(|word| pair(word)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
-        if exact.is_some_and(|exact| exact > Stamp::now().plus_ms(AHEAD_MS)) {
+        if exact.is_some_and(|exact| exact > now.plus_ms(AHEAD_MS)) {
             return Ok(Err(Answer::because(State::Invalid, "the time given with --after lies ahead")));
         }
         let seen = Self::glance(config, args.exporter.as_bytes(), &pairs);

@@ -11,7 +11,10 @@ use plotters::{
 };
 
 use super::pace::Span;
-use crate::model::clock::{Stamp, millis};
+use crate::model::{
+    clock::{Stamp, millis},
+    zone,
+};
 
 /// As wide as a phone, so that nothing of it is made smaller there.
 const WIDTH: i32 = 340;
@@ -93,7 +96,7 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// The axis of the time, in UTC.
+    /// The axis of the time, its labels in the time zone of the site.
     fn times(&self, area: &Area<'_>) -> Drawn {
         let mark = millis(self.span.mark());
         let first = self.start().0.div_euclid(mark) + 1;
@@ -166,7 +169,7 @@ fn write(area: &Area<'_>, text: impl Display, place: (i32, i32), anchor: Pos) ->
 
 /// `14:30`.
 fn clock(at: Stamp) -> String {
-    at.rfc3339().get(11..16).unwrap_or_default().to_owned()
+    zone::clock(at)
 }
 
 #[cfg(test)]

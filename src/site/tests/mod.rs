@@ -91,6 +91,7 @@ impl Drop for SmallDisk {
 fn config(state_dir: &Path) -> Config {
     let minute = Duration::from_mins(1);
     Config {
+        time_zone: None,
         file: state_dir.join("pressroom.toml"),
         state_dir: state_dir.to_owned(),
         database: state_dir.join("queue/pressroom.db"),
