@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     nearest,
+    param_rules::is_free,
     sheet::Sheet,
     types::{Condition, Exporter, Kind, Param, QueueRules},
 };
@@ -65,7 +66,7 @@ fn filename_problems(one: &Exporter) -> Vec<String> {
         return if one.is_task() { Vec::new() } else { vec![advice.to_owned()] };
     };
     let names: Vec<_> = one.params.iter().map(|param| &*param.name).collect();
-    let mut problems = placeholder_problems(template, &names);
+    let mut problems = placeholder_problems(template, &names, &|name| parameter_advice(one, name));
     problems.extend(one.params.iter().filter_map(|param| not_key(template, param)));
     problems.extend(pieces(template).filter_map(|(piece, _)| text_problem(piece)));
     if template.starts_with(['.', '-']) {
@@ -105,18 +106,34 @@ fn command_problems(one: &Exporter) -> Vec<String> {
     let mut names: Vec<_> = one.params.iter().map(|param| &*param.name).collect();
     names.extend(one.file().map(|_| "output"));
     names.extend(one.source.as_ref().map(|_| "source"));
-    one.command.iter().skip(1).flat_map(|argument| placeholder_problems(argument, &names)).collect()
+    one.command
+        .iter()
+        .skip(1)
+        .flat_map(|argument| placeholder_problems(argument, &names, &|name| parameter_advice(one, name)))
+        .collect()
 }
 
 fn wrapper_problems(one: &Exporter) -> Vec<String> {
-    one.wrapper.iter().skip(1).flat_map(|argument| placeholder_problems(argument, &["work"])).collect()
+    one.wrapper.iter().skip(1).flat_map(|argument| placeholder_problems(argument, &["work"], &|_| None)).collect()
 }
 
-fn placeholder_problems(template: &str, known: &[&str]) -> Vec<String> {
+/// What would make it a known one.
+fn parameter_advice(one: &Exporter, name: &str) -> Option<String> {
+    match name {
+        "output" => Some("a task makes no file".to_owned()),
+        "source" => Some("set \"source\" to the exporter whose file it is made from".to_owned()),
+        _ => is_free(name).then(|| format!("add [exporter.{}.params.{name}]", one.name)),
+    }
+}
+
+fn placeholder_problems(template: &str, known: &[&str], advice: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let problem = |piece| match piece {
         Piece::Name(name) if !known.contains(&name) => {
             let hint = nearest::hint(name, known.iter().copied());
-            Some(format!("has the unknown placeholder {{{name}}}{hint}"))
+            let advice = advice(name).map_or_else(String::new, |advice| {
+                if hint.is_empty() { format!("; {advice}") } else { format!(" If not, {advice}") }
+            });
+            Some(format!("has the unknown placeholder {{{name}}}{hint}{advice}"))
         }
         Piece::Stray(brace) => Some(format!("has a lone {brace:?} in {template:?}; write {brace}{brace} for a brace")),
         Piece::Name(_) | Piece::Text(_) => None,

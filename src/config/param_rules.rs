@@ -34,6 +34,11 @@ fn param(name: &str, table: Table<'_>) -> Param {
     param
 }
 
+/// Whether a parameter can be called so.
+pub(super) fn is_free(name: &str) -> bool {
+    is_name(name) && !RESERVED.contains(&name)
+}
+
 fn is_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(good)

@@ -70,7 +70,16 @@ fn mistakes_of_an_exporter_are_named() {
 fn mistakes_of_templates_are_named() {
     let file = |template: &str| problems(&BOOK.replace("{title}.epub", template)).join("|");
     let place = "4:12: \"filename\" in [exporter.epub]";
-    assert_eq!(file("{titel}.epub"), format!("{place} has the unknown placeholder {{titel}}; did you mean \"title\"?"));
+    assert_eq!(
+        file("{titel}.epub"),
+        format!(
+            "{place} has the unknown placeholder {{titel}}; did you mean \"title\"? If not, add [exporter.epub.params.titel]"
+        )
+    );
+    assert_eq!(
+        file("{title}-{lang}.epub"),
+        format!("{place} has the unknown placeholder {{lang}}; add [exporter.epub.params.lang]")
+    );
     assert_eq!(file("{title}"), format!("{place} does not end in a literal extension such as \".epub\""));
     assert_eq!(file("{title}."), format!("{place} does not end in a literal extension such as \".epub\""));
     assert_eq!(file("-{title}.epub"), format!("{place} begins with a dot or a dash"));
@@ -80,7 +89,10 @@ fn mistakes_of_templates_are_named() {
     assert!(problems(&format!("{BOOK}key = false\n"))[0].contains("has key = false"));
     let command = |argument: &str| problems(&BOOK.replace("{output}", argument)).join("|");
     let place = "3:11: \"command\" in [exporter.epub]";
-    assert_eq!(command("{source}"), format!("{place} has the unknown placeholder {{source}}"));
+    let advice = "set \"source\" to the exporter whose file it is made from";
+    assert_eq!(command("{source}"), format!("{place} has the unknown placeholder {{source}}; {advice}"));
+    assert!(command("{lang}").ends_with("{lang}; add [exporter.epub.params.lang]"));
+    assert!(command("{wait}").ends_with("{wait}"), "it is reserved");
     assert!(command("{a").starts_with(place) && command("}").starts_with(place));
 }
 
