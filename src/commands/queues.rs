@@ -34,8 +34,19 @@ pub struct Queue {
     pub is_configured: bool,
 }
 
-/// Every queue that is configured or that a job was ever in, by name.
+/// Every queue that is configured or that holds jobs, by name.
 pub fn all(world: &World, view: &View) -> anyhow::Result<Vec<Queue>> {
+    let failed: BTreeSet<_> = view.failed_by_queue()?.into_iter().map(|(queue, _, _)| queue).collect();
+    let mut queues = known(world, view)?;
+    queues.retain(|queue| {
+        let pending = queue.state.queued > 0 || queue.running > 0;
+        queue.is_configured || pending || failed.contains(&queue.name)
+    });
+    Ok(queues)
+}
+
+/// The same, and those that a job was ever in or that were ever set to a mode.
+fn known(world: &World, view: &View) -> anyhow::Result<Vec<Queue>> {
     let rules = &world.config.queues;
     // Looked up by name: the web user can make any number of queues.
     let known: BTreeMap<_, _> = view.queues()?.into_iter().collect();
@@ -83,7 +94,7 @@ pub fn as_json(queue: &Queue) -> serde_json::Value {
 fn as_table(queues: &[Queue], paper: &mut Paper) {
     let mut table = Table::new(["QUEUE", "MODE", "QUEUED", "DELAYED", "RUNNING"]);
     for queue in queues {
-        let note = if queue.is_configured { "" } else { " (no longer configured)" };
+        let note = if queue.is_configured { "" } else { " (not configured)" };
         let cells = [
             queue.name.clone(),
             queue.state.mode.name().to_owned(),
@@ -113,7 +124,7 @@ pub fn is_now(queue: &str, mode: Mode) -> String {
 /// Sets queues, all of which have to be known, to a mode.
 pub fn set_mode(world: &World, names: &[String], mode: Mode) -> Result<(), Failure> {
     let mut store = world.open_store()?;
-    let known = all(world, &store.view())?;
+    let known = known(world, &store.view())?;
     for name in names {
         if known.iter().all(|queue| queue.name != *name) {
             let names: Vec<_> = known.iter().map(|queue| queue.name.as_str()).collect();
