@@ -98,8 +98,6 @@ pub struct ListArgs {
     /// With this status; may be repeated
     #[arg(long, value_enum, value_name = "STATUS", value_delimiter = ',')]
     pub status: Vec<StatusWord>,
-    #[command(flatten)]
-    pub filters: Filters,
     /// id, filename, status, submitted, started, failed, attempts, priority, or turn for the order of claiming; a
     /// leading - turns it round
     #[arg(long, value_name = "KEY", default_value = "-id", allow_hyphen_values = true)]
@@ -110,6 +108,8 @@ pub struct ListArgs {
     /// A table, or one object a line
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
+    #[command(flatten)]
+    pub filters: Filters,
 }
 
 #[derive(Debug, Args)]
@@ -148,9 +148,7 @@ pub struct HistoryArgs {
     /// With a result that leads to this status; may be repeated
     #[arg(long, value_enum, value_name = "STATUS", value_delimiter = ',')]
     pub status: Vec<StatusWord>,
-    #[command(flatten)]
-    pub filters: Filters,
-    /// ended, duration, memory or cpu; a leading - turns it round
+    /// ended, duration, memory or cpu; a leading - reverses the order
     #[arg(long, value_name = "KEY", default_value = "-ended", allow_hyphen_values = true)]
     pub sort: String,
     /// At most so many; 0: all
@@ -159,6 +157,8 @@ pub struct HistoryArgs {
     /// A table, or one object a line
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
+    #[command(flatten)]
+    pub filters: Filters,
 }
 
 #[derive(Debug, Args)]
@@ -169,11 +169,11 @@ pub struct BulkArgs {
     /// With this status; may be repeated
     #[arg(long, value_enum, value_name = "STATUS", value_delimiter = ',')]
     pub status: Vec<StatusWord>,
-    #[command(flatten)]
-    pub filters: Filters,
     /// Do not ask
     #[arg(short, long)]
     pub yes: bool,
+    #[command(flatten)]
+    pub filters: Filters,
 }
 
 #[derive(Debug, Args)]

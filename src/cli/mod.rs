@@ -32,6 +32,7 @@ pub struct Cli {
 }
 
 #[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// The configuration [default: $PRESSROOM_CONFIG, else /etc/pressroom/pressroom.toml]
     #[arg(long, global = true, value_name = "FILE")]
