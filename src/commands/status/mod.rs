@@ -67,7 +67,7 @@ fn tell(world: &World, report: &Report, format: StatusFormat, paper: &mut Paper)
 fn broken(failure: &Failure, format: StatusFormat, paper: &mut Paper) {
     let reason = failure.error.as_ref().map_or_else(String::new, |error| format!("{error:#}"));
     match format {
-        StatusFormat::Text => paper.text(&format!("critical: {}\n", reason.trim_end())),
+        StatusFormat::Text => reason.trim_end().lines().for_each(|line| paper.line(format!("critical: {line}"))),
         StatusFormat::Json => paper.json(&json::broken(&reason)),
         StatusFormat::Prometheus => prometheus::broken(paper),
     }
