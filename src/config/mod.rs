@@ -47,6 +47,7 @@ pub use self::advice::LONGEST_PAUSE;
 pub use self::{
     advice::warnings,
     deep::deep_problems,
+    nearest::hint,
     problem::ConfigError,
     reading::{Identity, read as read_text},
     types::*,

@@ -1,7 +1,7 @@
 //! "did you mean": the known word that is nearest to a mistyped one.
 
 /// `; did you mean "ttl"?`, or nothing if no word is near.
-pub(super) fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
 }
 

@@ -74,6 +74,14 @@ pub enum Whose<'a> {
     Job(i64),
 }
 
+pub(super) const KNOWS_EXPORTER: &str = "
+    SELECT EXISTS (SELECT 1 FROM job WHERE exporter = ?1 AND status = 0)
+        OR EXISTS (SELECT 1 FROM job WHERE exporter = ?1 AND status = 1)
+        OR EXISTS (SELECT 1 FROM job WHERE exporter = ?1 AND status >= 2)
+        OR EXISTS (SELECT 1 FROM attempt WHERE exporter = ?1 AND ended IS NOT NULL)";
+
+const KNOWS_QUEUE: &str = "SELECT EXISTS (SELECT 1 FROM queue WHERE name = ?)";
+
 pub(super) const ROWS_OF_FILE: &str = "SELECT rowid FROM attempt WHERE filename = ? ORDER BY rowid DESC LIMIT ?";
 pub(super) const ROWS_OF_JOB: &str = "SELECT rowid FROM attempt WHERE job = ? ORDER BY rowid DESC LIMIT ?";
 
@@ -83,6 +91,16 @@ pub type Place = (Stamp, i64);
 type Statement = (String, Vec<Box<dyn ToSql>>);
 
 impl View<'_> {
+    /// Whether anything of an exporter is left, which may be configured no longer.
+    pub fn knows_exporter(&self, name: &str) -> Result<bool> {
+        Ok(self.one(KNOWS_EXPORTER, params![name], |row| row.get(0))?.unwrap_or(false))
+    }
+
+    /// Whether a job was ever in this queue.
+    pub fn knows_queue(&self, name: &str) -> Result<bool> {
+        Ok(self.one(KNOWS_QUEUE, params![name], |row| row.get(0))?.unwrap_or(false))
+    }
+
     /// Shows the ended attempts that match, with their row numbers, until `show` says `false`. `since` and `until` are about their end. Queue,
     /// client, parameters and orders other than by end are looked at in the newest [`LOOK_BACK`] attempts that match
     /// the rest; the answer is whether there are older ones, at which nobody has looked and which might belong here.

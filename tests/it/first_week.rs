@@ -252,3 +252,99 @@ fn people_read_and_write_times_of_the_configured_zone() {
     site.run(&["check"]).exits(0).says("warning: time_zone: this machine knows no time zone \"Asia/Atlantis\"");
     site.run(&["jobs", "list"]).exits(0).says("not before 2126-03-01T03:00:00Z");
 }
+
+#[test]
+fn an_unknown_exporter_or_queue_is_named_unless_something_of_it_is_left() {
+    let old = "[exporter.old]\ncommand = [\"/bin/false\"]\nfilename = \"{n}.txt\"\n[exporter.old.params.n]\n";
+    let site = Site::new().more(old).create();
+    site.run(&["request", "old", "n=1"]).exits(75);
+    site.tick();
+    for words in [
+        &["jobs", "list"][..],
+        &["jobs", "history"],
+        &["jobs", "retry", "--yes"],
+        &["jobs", "cancel", "--yes"],
+        &["jobs", "dismiss", "--yes"],
+        &["jobs", "invalidate", "--yes"],
+    ] {
+        let told = site.run(&[words, &["--exporter", "epup"]].concat());
+        told.exits(64).stdout("").warns("there is no exporter \"epup\"; did you mean \"epub\"?");
+        site.run(&[words, &["--exporter", "zzzzz"]].concat()).exits(64).warns("there are epub, old");
+        if words[1] != "invalidate" {
+            let told = site.run(&[words, &["--queue", "defualt"]].concat());
+            told.exits(64).warns("there is no queue \"defualt\"; did you mean \"default\"?");
+        }
+    }
+    let site = site.more("");
+    site.run(&["jobs", "list", "--exporter", "old"]).exits(0).says("old/1.txt");
+    site.run(&["jobs", "dismiss", "--exporter", "old", "--yes"]).exits(0);
+    site.run(&["jobs", "history", "--exporter", "old"]).exits(0).says("old/1.txt");
+    site.run(&["jobs", "list", "--exporter", "old"]).exits(0);
+}
+
+#[test]
+fn lists_tell_priority_client_and_how_attempts_ended() {
+    let script = r#"case $2 in Good) echo x >"$1";; Slow) kill -9 $$;; *) exit "${{2#Bad}}";; esac"#;
+    let site = Site::new().exporter_with(script, "max_attempts = 1").create();
+    site.run(&["request", "epub", "title=Good", "--priority", "-3", "--client", "anna"]).exits(75);
+    let list = site.run(&["jobs", "list"]);
+    list.exits(0).says("ID  STATUS  QUEUE    PRI  CLIENT ").says("queued  default  -3   ");
+    let hash = site.text("SELECT client FROM job");
+    list.says(&format!("  {}…  ", &hash[..8]));
+    site.ask("Bad3");
+    site.ask("Bad65");
+    site.ask("Slow");
+    site.tick();
+    let history = site.run(&["jobs", "history"]);
+    history.exits(0).says("  exit 3 ").says("  exit 65 ").says("  signal 9 ").says("  ok ");
+    let codes = site.run(&["jobs", "history", "--result", "exit", "--format", "json"]).each("exit_code");
+    assert_eq!(codes.len(), 2);
+    assert!(site.run(&["jobs", "history", "--format", "json"]).each("result").contains(&"exit".to_owned()));
+    let shown = site.run(&["jobs", "show", "1"]);
+    shown.exits(0).says("parameters  {\"title\":\"Good\"}").says("queue       default").says("exporter    epub");
+    shown.says(&format!("client      {hash}"));
+}
+
+#[test]
+fn each_of_several_errors_has_its_prefix() {
+    let site = Site::new();
+    let site = site.more("[exporter.a]\ncommand = [\"x\", \"{t}\"]\nfilename = \"{t}.txt\"\n[nonsense]\n");
+    for words in [&["tick"][..], &["check"], &["request", "epub", "title=x"], &["jobs", "list"]] {
+        let told = site.run(words).exits(78).err();
+        assert!(told.lines().count() == 3 && told.lines().all(|line| line.starts_with("pressroom: /")), "{told}");
+    }
+    let told = site.run(&["status"]).exits(2).out();
+    assert!(told.lines().count() == 3 && told.lines().all(|line| line.starts_with("critical: /")), "{told}");
+    site.run(&["check"]).warns("has the unknown placeholder {t}; add [exporter.a.params.t]");
+}
+
+#[test]
+fn queues_that_are_not_configured_are_listed_while_they_hold_jobs() {
+    let queue = "queue = \"slow\"\n";
+    let site = Site::new().exporter_with("exit 1", queue).more("[queue.slow]\n").create();
+    site.ask("Emma");
+    let site = site.exporter_with("exit 1", "").more("");
+    site.run(&["queues", "list"]).exits(0).says("slow ").says("(not configured)");
+    site.run(&["jobs", "cancel", "1"]).exits(0);
+    let list = site.run(&["queues", "list"]).exits(0).out();
+    assert!(!list.contains("slow"), "{list}");
+    let status = site.run(&["status"]).out();
+    assert!(!status.contains("slow"), "{status}");
+}
+
+#[test]
+fn help_tells_global_options_apart() {
+    let site = Site::new();
+    for words in [&["request"][..], &["tick"], &["jobs", "list"], &["jobs", "history"], &["jobs", "cancel"], &["check"]]
+    {
+        let help = site.run(&[words, &["--help"]].concat()).exits(0).out();
+        let (own, global) = help.split_once("\nGlobal options:\n").expect(&help);
+        for option in ["--config", "--verbose", "--log-format"] {
+            assert!(global.contains(option) && !own.contains(&format!("{option} ")), "{option}: {help}");
+        }
+        for option in ["--sort", "--limit", "--format ", "-y, --yes"] {
+            let filters = own.split("\nFilters:\n").nth(1).unwrap_or_default();
+            assert!(!filters.contains(option) && !global.contains(option), "{option}: {help}");
+        }
+    }
+}

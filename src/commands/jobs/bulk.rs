@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use super::{filter, find};
 use crate::{
     cli::{BulkArgs, Which},
-    commands::{actor, paper::Paper, words},
+    commands::{actor, paper::Paper, words, world::World},
     exit::{Exit, Failure},
     logging,
     model::status::Status,
@@ -29,7 +29,10 @@ pub struct Deed<'a> {
 }
 
 /// Chooses the jobs, asks if filters chose them, and acts on each.
-pub fn run(store: &mut Store, args: &BulkArgs, deed: &Deed) -> Result<(), Failure> {
+pub fn run(world: &World, args: &BulkArgs, deed: &Deed) -> Result<(), Failure> {
+    let mut store = world.open_store()?;
+    let (exporter, queue) = (args.filters.which.exporter.as_ref(), args.filters.queue.as_ref());
+    filter::expect_known(world, &store.view(), exporter, queue)?;
     let ids = chosen(&store.view(), args, deed)?;
     let mut paper = Paper::new();
     let mut refused = false;

@@ -19,8 +19,7 @@ const DEED: Deed = Deed { verb: "cancel", on: &[Status::Queued, Status::Started]
 
 /// Cancels the jobs that are meant.
 pub fn run(world: &World, args: &BulkArgs) -> Result<(), Failure> {
-    let mut store = world.open_store()?;
-    let done = bulk::run(&mut store, args, &DEED);
+    let done = bulk::run(world, args, &DEED);
     world.site.ring();
     done
 }

@@ -7,7 +7,7 @@ const DEED: Deed = Deed { verb: "dismiss", on: &[Status::FailedTimeout, Status::
 
 /// Forgets the failures that are meant.
 pub fn run(world: &World, args: &BulkArgs) -> Result<(), Failure> {
-    bulk::run(&mut world.open_store()?, args, &DEED)
+    bulk::run(world, args, &DEED)
 }
 
 /// Forgets the failed job of this id.

@@ -2,6 +2,8 @@
 
 use crate::{
     cli::{Filters, StatusWord},
+    commands::world::World,
+    config,
     exit::{Exit, Failure},
     model::{
         client,
@@ -23,6 +25,34 @@ pub fn about(view: &View, filters: &Filters) -> Result<About, Failure> {
         since: filters.which.since.as_deref().map(|text| time(text, now)).transpose()?,
         until: filters.which.until.as_deref().map(|text| time(text, now)).transpose()?,
     })
+}
+
+/// Refuses an exporter or a queue that nobody knows: neither is it configured, nor is anything of it left.
+pub fn expect_known(
+    world: &World,
+    view: &View,
+    exporter: Option<&String>,
+    queue: Option<&String>,
+) -> Result<(), Failure> {
+    let config = &world.config;
+    if let Some(name) = exporter.filter(|name| !config.exporters.contains_key(*name))
+        && !view.knows_exporter(name).map_err(anyhow::Error::from)?
+    {
+        return Err(unknown("exporter", name, config.exporters.keys()));
+    }
+    if let Some(name) = queue.filter(|name| !config.queues.contains_key(*name))
+        && !view.knows_queue(name).map_err(anyhow::Error::from)?
+    {
+        return Err(unknown("queue", name, config.queues.keys()));
+    }
+    Ok(())
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String> + Clone) -> Failure {
+    let hint = config::hint(name, known.clone().map(String::as_str));
+    let names = || known.map(String::as_str).collect::<Vec<_>>().join(", ");
+    let hint = if hint.is_empty() { format!("; there are {}", names()) } else { hint };
+    Failure::because(Exit::Usage, format!("there is no {what} {name:?}{hint}"))
 }
 
 /// Over HTTP a client is stored as a hash that nobody can make without the key of this database.

@@ -8,7 +8,10 @@ use crate::{
     commands::{paper::Paper, words, world::World},
     exit::Failure,
     logging,
-    model::attempt::Attempt,
+    model::{
+        attempt::{Attempt, Record},
+        status::Outcome,
+    },
     store::{AttemptOrder, AttemptQuery, LOOK_BACK, View},
 };
 
@@ -23,6 +26,7 @@ const KEYS: [(&str, AttemptOrder); 4] = [
 pub fn run(world: &World, args: &HistoryArgs) -> Result<(), Failure> {
     let store = world.view_store()?;
     let view = store.view();
+    filter::expect_known(world, &view, args.filters.which.exporter.as_ref(), args.filters.queue.as_ref())?;
     let mut paper = Paper::new();
     let mut show = Show::new(args.format);
     let are_older = match &args.job {
@@ -121,6 +125,16 @@ impl Show {
     }
 }
 
+/// With the status or the signal that tells what happened.
+fn result(record: &Record) -> String {
+    let name = record.outcome.name();
+    match (record.outcome, record.exit_code, record.signal) {
+        (Outcome::Exit, Some(code), _) => format!("{name} {code}"),
+        (Outcome::Signal, _, Some(signal)) => format!("{name} {signal}"),
+        _ => name.to_owned(),
+    }
+}
+
 /// What a row tells: end, result, duration, memory, CPU time, number, id, filename.
 pub fn cells(attempt: &Attempt) -> [String; 8] {
     let record = attempt.record.as_ref();
@@ -128,7 +142,7 @@ pub fn cells(attempt: &Attempt) -> [String; 8] {
     let took = |duration: Option<Duration>| or_dash(duration.map(words::duration));
     [
         or_dash(record.map(|record| words::time(record.ended))),
-        or_dash(record.map(|record| record.outcome.name().to_owned())),
+        or_dash(record.map(result)),
         took(record.filter(|_| !attempt.is_drop()).map(|record| record.duration)),
         or_dash(record.and_then(|record| record.peak_memory).map(words::bytes)),
         took(record.and_then(|record| record.cpu_used)),

@@ -76,6 +76,10 @@ fn filtered(world: &World, view: &View, args: &InvalidateArgs) -> Result<Vec<Ent
     let until = args.which.until.as_deref().map(|text| filter::time(text, now)).transpose()?;
     let params = filter::params(&args.which.params)?;
     let mut entries = scan(world);
+    let exporter = args.which.exporter.as_ref();
+    if !entries.iter().any(|entry| exporter.is_some_and(|name| name == entry.exporter())) {
+        filter::expect_known(world, view, exporter, None)?;
+    }
     entries.retain(|entry| args.which.exporter.as_ref().is_none_or(|name| name == entry.exporter()));
     entries
         .retain(|entry| since.is_none_or(|since| entry.made >= since) && until.is_none_or(|until| entry.made < until));

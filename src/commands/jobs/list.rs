@@ -24,10 +24,14 @@ const KEYS: [(&str, JobOrder); 9] = [
     ("turn", JobOrder::Turn),
 ];
 
+/// Characters of a client in the table.
+const SHORT: usize = 8;
+
 /// Prints the jobs that match.
 pub fn run(world: &World, args: &ListArgs) -> Result<(), Failure> {
     let store = world.view_store()?;
     let view = store.view();
+    filter::expect_known(world, &view, args.filters.which.exporter.as_ref(), args.filters.queue.as_ref())?;
     let query = query(&view, args)?;
     let mut ids = view.job_ids(&query).map_err(anyhow::Error::from)?;
     let more = args.limit > 0 && ids.len() > args.limit as usize;
@@ -82,13 +86,25 @@ fn as_json(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
 
 fn as_table(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
     let now = Stamp::now();
-    let mut table = Table::new(["ID", "STATUS", "QUEUE", "AGE", "TRIES", "FILENAME", "NOTE"]);
+    let mut table = Table::new(["ID", "STATUS", "QUEUE", "PRI", "CLIENT", "AGE", "TRIES", "FILENAME", "NOTE"]);
     each(view, ids, paper, |found, paper| match found {
-        Ok(job) => table.row(paper, cells(job, now)),
-        Err(odd) => table.row(paper, unreadable(odd)),
+        Ok(job) => table.row(paper, with(cells(job, now), job.priority.to_string(), client(job.client.as_deref()))),
+        Err(odd) => table.row(paper, with(unreadable(odd), "-".to_owned(), "-".to_owned())),
     })?;
     table.finish(paper);
     Ok(())
+}
+
+/// A row of the table: priority and client behind the queue.
+fn with([id, status, queue, age, tries, filename, note]: [String; 7], priority: String, client: String) -> [String; 9] {
+    [id, status, queue, priority, client, age, tries, filename, note]
+}
+
+/// As much of it as tells two apart: a hash has 32 digits.
+fn client(client: Option<&str>) -> String {
+    let Some(client) = client else { return "-".to_owned() };
+    let short: String = client.chars().take(SHORT).collect();
+    if short == client { short } else { format!("{short}…") }
 }
 
 /// What a row tells: id, status, queue, age, attempts, filename, note.

@@ -15,9 +15,8 @@ use crate::{
 
 /// Requeues the jobs that are meant.
 pub fn run(world: &World, args: &BulkArgs) -> Result<(), Failure> {
-    let mut store = world.open_store()?;
     let act = |tx: &Tx, id: i64| one(world, tx, id);
-    let done = bulk::run(&mut store, args, &deed(&act));
+    let done = bulk::run(world, args, &deed(&act));
     world.site.ring();
     done
 }

@@ -119,9 +119,24 @@ fn as_text(page: &Page, paper: &mut Paper) {
 pub fn facts(page: &Page) -> Vec<(&'static str, String)> {
     let mut facts = match &page.subject.job {
         Some(job) => of_job(job, page.position),
-        None => vec![("file", page.subject.filename.clone())],
+        None => of_past(page),
     };
     facts.extend(page.file.as_ref().map(|file| ("in cache", in_cache(file, page.freshness))));
+    facts
+}
+
+/// What the newest attempt tells of a job that has ended, or of a file.
+fn of_past(page: &Page) -> Vec<(&'static str, String)> {
+    let file = ("file", page.subject.filename.clone());
+    let Some(newest) = page.attempts.first() else { return vec![file] };
+    let mut facts = vec![
+        ("job", newest.job.to_string()),
+        file,
+        ("exporter", newest.exporter.clone()),
+        ("parameters", newest.params.clone()),
+        ("queue", newest.queue.clone()),
+    ];
+    facts.extend(newest.client.clone().map(|client| ("client", client)));
     facts
 }
 
@@ -198,12 +213,11 @@ pub fn time_used(attempt: &Attempt) -> String {
 /// an attempt that could not be started, is left out.
 pub fn used(attempt: &Attempt) -> Vec<(&'static str, String)> {
     let limits = &attempt.limits;
-    let (memory, cpu) = match &attempt.record {
-        Some(record) => (record.peak_memory, record.cpu_used),
-        None => {
-            let now = process::usage(&attempt.id);
-            (now.map(|now| now.memory), now.map(|now| now.cpu))
-        }
+    let (memory, cpu) = if let Some(record) = &attempt.record {
+        (record.peak_memory, record.cpu_used)
+    } else {
+        let now = process::usage(&attempt.id);
+        (now.map(|now| now.memory), now.map(|now| now.cpu))
     };
     let is_running = attempt.record.is_none();
     let told = |used: Option<String>, limit: Option<String>| {

@@ -55,6 +55,8 @@ fn every_hot_statement_uses_its_index() {
         (history::LATEST_OK, "SEARCH attempt USING INDEX attempt_ok (filename=?)"),
         (history::ATTEMPTS_OF, "SEARCH attempt USING INDEX attempt_file (filename=?)"),
         (history::ATTEMPTS_OF_JOB, "SEARCH attempt USING INDEX attempt_job (job=?)"),
+        (past::KNOWS_EXPORTER, "SEARCH job USING COVERING INDEX job_queued (exporter=?)"),
+        (past::KNOWS_EXPORTER, "SEARCH attempt USING COVERING INDEX attempt_result (exporter=?)"),
         (past::ROWS_OF_FILE, "SEARCH attempt USING COVERING INDEX attempt_file (filename=?)"),
         (past::ROWS_OF_JOB, "SEARCH attempt USING COVERING INDEX attempt_job (job=?)"),
         (history::FILES_NAMED, "SEARCH attempt USING COVERING INDEX attempt_file (filename>? AND filename<?)"),

@@ -81,7 +81,7 @@ fn without_names_filters_choose_and_elsewhere_than_on_a_terminal_yes_must_be_giv
     site.run(&["jobs", "cancel"]).exits(64).warns("name a job, or give a filter");
     site.run(&["jobs", "cancel", "3", "--exporter", "epub"]).exits(64).warns("not both");
     site.run(&["jobs", "cancel", "--exporter", "epub"]).exits(64).warns("this would cancel 2 jobs; give --yes");
-    site.run(&["jobs", "cancel", "--exporter", "pdf", "--yes"]).exits(66).warns("no job matches");
+    site.run(&["jobs", "cancel", "--param", "title=Zola", "--yes"]).exits(66).warns("no job matches");
     site.run(&["jobs", "cancel", "--status", "failed", "--yes"]).exits(64);
     assert_eq!(site.count("SELECT count(*) FROM job"), 4);
     site.run(&["jobs", "cancel", "--param", "title=Nana", "--yes"]).exits(0).says("cancelled job 4");
