@@ -102,6 +102,8 @@ fn command(cli: &Cli) -> Result<(), Failure> {
         Command::Check(args) => commands::check::run(global, args),
         Command::Jobs(args) => commands::jobs::run(global, args),
         Command::Queues(args) => commands::queues::run(global, args),
+        Command::Backup(args) => commands::backup::run(global, args),
+        Command::Restore(args) => commands::restore::run(global, args),
         Command::Status(args) => commands::status::run(global, args),
     }
 }

@@ -1,5 +1,6 @@
 //! The command line, as clap's derive reads it. Raw words become meaning in the commands.
 
+mod copies;
 mod jobs;
 mod queues;
 pub mod quick;
@@ -10,6 +11,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use self::{
+    copies::{BackupArgs, RestoreArgs},
     jobs::{
         BulkArgs, Filters, HistoryArgs, InvalidateArgs, JobsArgs, JobsCommand, ListArgs, LogArgs, ShowArgs, StatusWord,
         Which,
@@ -76,6 +78,10 @@ pub enum Command {
     Jobs(JobsArgs),
     /// Look at queues; pause, resume, drain
     Queues(QueuesArgs),
+    /// Save the database to a file, while everything runs
+    Backup(BackupArgs),
+    /// Put the database back as it was when a backup was made
+    Restore(RestoreArgs),
     /// How the site is: well, or what is wrong and what to do
     Status(StatusArgs),
 }

@@ -1,6 +1,8 @@
 //! The commands: here the rooms below are brought together.
 
 pub mod actor;
+mod adopt;
+pub mod backup;
 pub mod check;
 pub mod denied;
 mod ended_events;
@@ -10,6 +12,7 @@ pub mod jobs;
 mod paper;
 pub mod queues;
 pub mod request;
+pub mod restore;
 pub mod run;
 pub mod safe;
 pub mod status;

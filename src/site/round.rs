@@ -28,9 +28,20 @@ pub struct RoundMark {
     pub gap: Duration,
     /// The clock was not believed then.
     pub doubt: Option<Doubt>,
+    /// The last tick as it was last written into the database; 0: never. One that says less is older than this.
+    pub database: Stamp,
+    /// The highest id of a job then.
+    pub last_job: i64,
+    /// Of the database's file then; 0: not known.
+    pub inode: u64,
 }
 
 impl RoundMark {
+    /// Of a round before which there was none.
+    pub const fn first(round: TickMark) -> Self {
+        Self { round, gap: Duration::ZERO, doubt: None, database: Stamp(0), last_job: 0, inode: 0 }
+    }
+
     /// Writes the mark into the open `tick.lock` in place of the earlier one, which has the same length.
     pub fn write(&self, lock: &File) -> io::Result<()> {
         lock.write_all_at(self.text().as_bytes(), 0)
@@ -51,7 +62,9 @@ impl RoundMark {
         let Doubt { right, is_exact, from, steady } = self.doubt.as_ref().unwrap_or(&nothing);
         let (is_doubted, exact, steady) = (u8::from(self.doubt.is_some()), u8::from(*is_exact), steady.as_millis());
         let doubt = format!("right_ms {:020}\nexact {exact}\nfrom_ms {:020}\n", right.0, from.0);
-        format!("{mark}doubted {is_doubted}\n{doubt}steady_ms {steady:020}\n")
+        let (database, last_job, inode) = (self.database.0, self.last_job, self.inode);
+        let database = format!("database_ms {database:020}\nlast_job {last_job:020}\ninode {inode:020}\n");
+        format!("{mark}{database}doubted {is_doubted}\n{doubt}steady_ms {steady:020}\n")
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -61,8 +74,13 @@ impl RoundMark {
         let since_boot = Duration::from_millis(value("since_boot_ms")?.parse().ok()?);
         let gap = Duration::from_millis(value("gap_ms")?.parse().ok()?);
         let boot_id = value("boot")?.trim().to_owned();
+        let round = TickMark { at, since_boot, boot_id };
+        // An earlier pressroom has written no more.
+        let database = Stamp(value("database_ms").and_then(|ms| ms.parse().ok()).unwrap_or(0));
+        let last_job = value("last_job").and_then(|id| id.parse().ok()).unwrap_or(0);
+        let inode = value("inode").and_then(|inode| inode.parse().ok()).unwrap_or(0);
         let doubt = if value("doubted") == Some("1") { Self::parse_doubt(value) } else { None };
-        Some(Self { round: TickMark { at, since_boot, boot_id }, gap, doubt })
+        Some(Self { round, gap, doubt, database, last_job, inode })
     }
 
     fn parse_doubt<'a>(mut value: impl FnMut(&str) -> Option<&'a str>) -> Option<Doubt> {
@@ -95,7 +113,7 @@ impl Site {
         let path = self.accepted_clock();
         absent_is_fine(fs::remove_file(&path))?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        RoundMark { round, gap: Duration::ZERO, doubt: None }.write(&file)
+        RoundMark::first(round).write(&file)
     }
 
     /// What the admin has said since the last full round.
@@ -119,6 +137,7 @@ mod tests {
         let text = format!("at_ms {:020}\nsince_boot_ms {:020}\ngap_ms {:020}\nboot {:36}\n", 5, 6, 7, "b");
         let mark = RoundMark::parse(&text).unwrap();
         assert_eq!((mark.round.at, mark.gap, mark.doubt), (Stamp(5), Duration::from_millis(7), None));
+        assert_eq!((mark.database, mark.last_job, mark.inode), (Stamp(0), 0, 0));
     }
 
     #[test]
@@ -130,10 +149,12 @@ mod tests {
             let steady = Duration::from_mins(7);
             let doubt = Doubt { right: Stamp(at - 9), is_exact: at > 0, from: Stamp(at + 9), steady };
             for doubt in [Some(doubt), None] {
-                let mark = RoundMark { round: round.clone(), gap: Duration::from_mins(15), doubt };
+                let first = RoundMark::first(round.clone());
+                let (database, last_job, inode) = (Stamp(at), 9, u64::MAX);
+                let mark = RoundMark { gap: Duration::from_mins(15), doubt, database, last_job, inode, ..first };
                 mark.write(&file).unwrap();
                 assert_eq!(RoundMark::read(&file), Some(mark));
-                assert_eq!(file.metadata().unwrap().len(), 240);
+                assert_eq!(file.metadata().unwrap().len(), 331);
             }
         }
     }

@@ -6,6 +6,7 @@
 //! hundreds of short processes would otherwise each copy the log back and delete it; `tick` copies it back instead.
 
 mod actions;
+mod backup;
 mod breakers;
 mod busy;
 mod checked;
@@ -44,6 +45,7 @@ mod writer;
 mod tests;
 
 pub use actions::Action;
+pub use backup::Holdings;
 pub use busy::at_once;
 pub use checked::Unreadable;
 pub use dropping::Drop;

@@ -130,6 +130,11 @@ impl Store {
         Self { conn, notes: Notes::default(), listener: None }.verified()
     }
 
+    /// From now on it is this machine's, unless that has no id.
+    pub fn adopt_machine(&self, machine_id: &str) -> Result<()> {
+        Ok(self.conn.execute(ADOPT, params![machine_id]).map(drop)?)
+    }
+
     /// Commits from now on survive a crash of the program, but perhaps not of the machine: good for progress notes.
     pub fn relax(&self) -> Result<()> {
         Ok(self.conn.pragma_update(None, "synchronous", "NORMAL")?)
@@ -142,7 +147,7 @@ impl Store {
 }
 
 /// For whoever trusts the directory of the database less than itself: the name must not be a link.
-const REAL_FILE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+pub(super) const REAL_FILE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// The same file by a path without links, up to its own name. SQLite's check knows no difference between links of the
 /// admin's above the directory and one in the file's place.
@@ -160,7 +165,7 @@ fn without_links(path: &Path) -> Result<PathBuf> {
 /// SQLite takes a file with `-journal` behind its name for what is left of a crash, and does what it says, which can be
 /// the removal of any file at all; a database of ours has none. A second name of one of the files can be that of
 /// something else, which would be written to.
-fn trusted(path: &Path) -> Result<PathBuf> {
+pub(super) fn trusted(path: &Path) -> Result<PathBuf> {
     let real = without_links(path)?;
     let refused = |path: &Path, what: &str| {
         Err(StoreError::Other(anyhow!("{} {what}; nothing is opened until it is moved away", path.display())))
@@ -184,7 +189,7 @@ fn trusted(path: &Path) -> Result<PathBuf> {
     Ok(real)
 }
 
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let mut conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|error| explain(path, error))?;
     if conn.is_readonly(MAIN_DB)? {
@@ -201,7 +206,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
 }
 
 /// What every connection needs before it touches the file.
-fn prepare(conn: &mut Connection) -> Result<()> {
+pub(super) fn prepare(conn: &mut Connection) -> Result<()> {
     conn.set_prepared_statement_cache_capacity(64);
     conn.busy_handler(Some(busy::wait))?;
     conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)?;

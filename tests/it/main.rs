@@ -72,6 +72,7 @@ mod refusals;
 mod refused;
 mod reports;
 mod request;
+mod restore;
 mod retries;
 mod rogue;
 mod rogue_memory;

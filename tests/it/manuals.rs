@@ -9,7 +9,7 @@ const FAMILIES: [(&str, &[&str]); 2] = [
     ("jobs", &["list", "show", "log", "history", "retry", "cancel", "dismiss", "invalidate"]),
     ("queues", &["list", "pause", "resume", "drain"]),
 ];
-const SINGLES: [&str; 5] = ["request", "tick", "status", "check", "try"];
+const SINGLES: [&str; 7] = ["request", "tick", "status", "check", "try", "backup", "restore"];
 /// Options that `pressroom(1)` explains for all of them.
 const SHARED: [&str; 5] = ["--config", "--verbose", "--log-format", "--help", "--version"];
 

@@ -59,6 +59,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(time(report));
     found.extend(retries(report));
     found.extend(tick_lock(world, report));
+    found.extend(report.restored.as_ref().map(|text| warning("database_older", text)));
     found.extend(disk(report));
     found.extend(cache(report));
     found.extend(writer(report));

@@ -51,6 +51,8 @@ pub struct Report {
     pub lost_notices: u64,
     pub last_tick: Option<TickMark>,
     pub clock: Clock,
+    /// The database was copied back, and no tick has seen that yet.
+    pub restored: Option<String>,
     /// Jobs that wait for their next attempt longer than they may.
     pub late_retries: u64,
     pub cache: CacheSize,
@@ -122,6 +124,7 @@ impl Report {
             notices: notices(view)?,
             lost_notices: view.lost_notices()?,
             clock: clock::of(world, last_tick.as_ref(), now),
+            restored: restored(world, view, now)?,
             late_retries: late_retries(world, view, now)?,
             last_tick,
             cache,
@@ -193,6 +196,13 @@ fn notices(view: &View) -> anyhow::Result<Option<u64>> {
     }
     let failed = view.notices_waiting(Event::Failed, MOST_NOTICES)?;
     Ok(Some(failed + view.notices_waiting(Event::Ok, MOST_NOTICES)?))
+}
+
+/// Only the owner of the site can tell.
+fn restored(world: &World, view: &View, now: Stamp) -> anyhow::Result<Option<String>> {
+    let Some(mark) = world.site.last_round() else { return Ok(None) };
+    let older = tick::restored::is_older(view, &mark, now)?;
+    Ok(older.map(|at| tick::restored::sentence(at, &mark)))
 }
 
 fn late_retries(world: &World, view: &View, now: Stamp) -> anyhow::Result<u64> {

@@ -2,7 +2,7 @@
 
 use std::{fs::File, time::Duration};
 
-use super::{Round, notify, slices};
+use super::{Round, notify, restored, slices};
 use crate::{
     commands::words,
     logging,
@@ -188,15 +188,15 @@ fn last_round(round: &Round) -> anyhow::Result<Option<RoundMark>> {
         return Ok(marked);
     }
     let last = round.store.view().last_tick()?;
-    Ok(last.map(|last| RoundMark { round: last, gap: Duration::ZERO, doubt: None }))
+    Ok(last.map(RoundMark::first))
 }
 
 /// At the beginning of the round: whatever becomes of it and of the database, the next one is not the first after a jump.
 fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, belief: &Belief) {
-    let gap =
-        last.map_or(Duration::ZERO, |last| passed(&last.round, &here).unwrap_or_else(|| here.at.since(last.round.at)));
+    let last = last.unwrap_or_else(|| RoundMark::first(here.clone()));
+    let gap = passed(&last.round, &here).unwrap_or_else(|| here.at.since(last.round.at));
     let doubt = if let Belief::Doubted(doubt) = belief { Some(doubt.clone()) } else { None };
-    let mark = RoundMark { round: here, gap, doubt };
+    let mark = RoundMark { round: here, gap, doubt, ..last };
     if let Some(Err(error)) = lock.map(|lock| mark.write(lock)) {
         tracing::debug!(%error, "cannot write the mark of the round");
     }
@@ -213,7 +213,8 @@ pub fn mark(round: &mut Round) -> anyhow::Result<()> {
         }
         tx.mark_tick(&mark)?;
         Ok(begins.map_or(Ok(()), |until| tx.mark_ticks(&ticks(tx.ticks()?, mark.at, until)))?)
-    })
+    })?;
+    restored::remember(round)
 }
 
 /// When ticks come, after one has begun now. A distance that no crontab has is not taken for one.
@@ -251,7 +252,7 @@ mod tests {
     }
 
     fn jump(last: TickMark, here: &TickMark) -> bool {
-        is_jump(&RoundMark { round: last, gap: Duration::ZERO, doubt: None }, here)
+        is_jump(&RoundMark::first(last), here)
     }
 
     #[test]
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn who_ticks_each_quarter_of_an_hour_is_not_silent() {
-        let quarter = |gap| RoundMark { round: mark(1000, 50, "a"), gap: Duration::from_secs(gap), doubt: None };
+        let quarter = |gap| RoundMark { gap: Duration::from_secs(gap), ..RoundMark::first(mark(1000, 50, "a")) };
         assert!(is_jump(&quarter(60), &mark(1900, 950, "a")));
         assert!(!is_jump(&quarter(900), &mark(1900, 950, "a")));
         assert!(is_jump(&quarter(900), &mark(2800, 1850, "a")));

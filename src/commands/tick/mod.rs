@@ -21,6 +21,7 @@ pub mod prune;
 mod reap;
 mod rehome;
 mod report;
+pub mod restored;
 mod returned;
 mod root;
 mod sample;
@@ -217,6 +218,9 @@ impl<'a> Round<'a> {
             self.lost_lock = true;
             logging::diagnostic_line(error);
             return;
+        }
+        if !self.light {
+            self.step("database", restored::look); // before the clock's look, which marks the round and may heal its stamps
         }
         self.step("clock", clock::look);
         point::at("tick-before-reap");

@@ -1,0 +1,86 @@
+//! `pressroom backup`: one state of the database in one file, while everything runs.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use nix::unistd::Uid;
+
+use super::{words, world::World};
+use crate::{
+    cli::{BackupArgs, Global},
+    exit::{Exit, Failure},
+    site::Site,
+    store::{Holdings, Store},
+};
+
+/// Writes the file beside its place, and gives it its name when it is whole and on the disk.
+pub fn run(global: &Global, args: &BackupArgs) -> Result<(), Failure> {
+    let world = World::load(global)?;
+    Site::open(&world.config).map_err(anyhow::Error::from)?;
+    refuse_root(&world)?;
+    let store = world.open_store()?;
+    let file = &args.file;
+    if !args.force && fs::symlink_metadata(file).is_ok() {
+        let sentence = format!("{} is there already; give --force to replace it", file.display());
+        return Err(Failure::because(Exit::BadValue, sentence));
+    }
+    let temp = Temp::make(file)?;
+    let what = || format!("cannot write {}", file.display());
+    store.copy_to(&temp.0).with_context(what)?;
+    let holds = verify(&temp.0).with_context(what)?;
+    fs::rename(&temp.0, file).with_context(what)?;
+    File::open(parent(file)).and_then(|dir| dir.sync_all()).with_context(what)?;
+    let size = fs::metadata(file).map_or(0, |about| about.len());
+    println!("saved {}: {}, {}", file.display(), in_words(&holds), words::bytes(size));
+    Ok(())
+}
+
+/// A database that root has opened could not be written by anybody else.
+pub fn refuse_root(world: &World) -> Result<(), Failure> {
+    if !Uid::effective().is_root() || world.site.is_owner() {
+        return Ok(());
+    }
+    let owner = world.site.owner().unwrap_or_default();
+    Err(Failure::because(Exit::Config, format!("the site belongs to {owner}; run this as {owner}")))
+}
+
+pub fn in_words(holds: &Holdings) -> String {
+    format!("{}, {} of the history", words::count(holds.jobs, "job"), words::count(holds.attempts, "attempt"))
+}
+
+fn verify(file: &Path) -> anyhow::Result<Holdings> {
+    let copy = Store::open_readonly(file)?;
+    match copy.fault()? {
+        Some(fault) => anyhow::bail!("the copy is damaged ({fault}), so the database is: run `pressroom check`"),
+        None => Ok(copy.view().holdings()?),
+    }
+}
+
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
+/// A file that is removed unless it was renamed. It holds the key of the clients' hashes, so nobody else reads it.
+struct Temp(PathBuf);
+
+impl Temp {
+    fn make(file: &Path) -> Result<Self, Failure> {
+        let Some(name) = file.file_name() else {
+            return Err(Failure::because(Exit::BadValue, format!("{} is not the name of a file", file.display())));
+        };
+        let temp = parent(file).join(format!(".{}.{}", name.display(), std::process::id()));
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temp);
+        made.with_context(|| format!("cannot make {}", temp.display()))?;
+        Ok(Self(temp))
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0); // it is gone if all went well
+    }
+}
