@@ -154,7 +154,7 @@ mod tests {
                 let mark = RoundMark { gap: Duration::from_mins(15), doubt, database, last_job, inode, ..first };
                 mark.write(&file).unwrap();
                 assert_eq!(RoundMark::read(&file), Some(mark));
-                assert_eq!(file.metadata().unwrap().len(), 331);
+                assert_eq!(file.metadata().unwrap().len(), 330);
             }
         }
     }
