@@ -5,9 +5,9 @@
 //! needs no space.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, Permissions},
     io,
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -100,8 +100,26 @@ fn read(path: &Path) -> Option<RoundMark> {
 
 impl Site {
     /// The mark of the last round, for who only looks: the lock itself is not tried.
+    ///
+    /// Nobody but the owner may open the lock; others read the copy that there is while the clock is not believed.
     pub fn last_round(&self) -> Option<RoundMark> {
-        read(&self.tick_lock())
+        read(&self.tick_lock()).or_else(|| read(&self.doubted_round()))
+    }
+
+    fn doubted_round(&self) -> PathBuf {
+        self.state_dir().join("tick.doubt")
+    }
+
+    /// For the status page: a copy of the mark for the group to read, or none.
+    pub fn show_doubt(&self, mark: &RoundMark) -> io::Result<()> {
+        if mark.doubt.is_none() {
+            return absent_is_fine(fs::remove_file(self.doubted_round()));
+        }
+        let mut how = OpenOptions::new();
+        let file = how.write(true).create(true).truncate(false).mode(0o640).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+        let file = file.open(self.doubted_round())?;
+        file.set_permissions(Permissions::from_mode(0o640))?; // whatever the umask is
+        mark.write(&file)
     }
 
     /// The admin has said that the clock is right at this moment. Read and removed by the next full round.
@@ -130,6 +148,20 @@ impl Site {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn while_the_clock_is_doubted_the_group_reads_the_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let site = Site::new(dir.path().to_owned());
+        let round = TickMark { at: Stamp(5), since_boot: Duration::ZERO, boot_id: "b".into() };
+        let doubt = Doubt { right: Stamp(1), is_exact: true, from: Stamp(5), steady: Duration::ZERO };
+        let doubted = RoundMark { doubt: Some(doubt), ..RoundMark::first(round.clone()) };
+        site.show_doubt(&doubted).unwrap();
+        assert_eq!(site.last_round(), Some(doubted));
+        assert_eq!(fs::metadata(site.doubted_round()).unwrap().permissions().mode() & 0o777, 0o640);
+        site.show_doubt(&RoundMark::first(round)).unwrap();
+        assert_eq!(site.last_round(), None);
+    }
 
     /// As an earlier pressroom has left it.
     #[test]

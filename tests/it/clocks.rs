@@ -235,6 +235,7 @@ fn nothing_is_lost_by(site: &Site, shifts: &[f64]) {
             assert_eq!(told.contains("pressroom tick --accept-clock"), place == 0 && round == 0, "{told}");
         }
         assert_eq!(everything(site), before, "while the clock is {days} days off");
+        assert!(site.path("s/tick.doubt").exists(), "the status page can tell");
         site.run(&["status"]).says("warning: the clock says 2").says("nothing expires until it is set right");
         site.run(&["tick", "--dry-run", "--allow-root"]).exits(0).says("hold prune: the clock was set");
     }
@@ -243,6 +244,7 @@ fn nothing_is_lost_by(site: &Site, shifts: &[f64]) {
     silent_rounds(site);
     assert_eq!(everything(site), before, "after the clock was {shifts:?} days off");
     site.run(&["status"]).exits(1).says("queue default is paused"); // and nothing else
+    assert!(!site.path("s/tick.doubt").exists());
 }
 
 #[test]

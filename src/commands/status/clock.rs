@@ -24,7 +24,7 @@ pub struct Clock {
     pub was_set: bool,
     /// The last tick lies so far ahead.
     pub ahead: Option<Duration>,
-    /// A round would not believe the clock. Only the owner of the site can tell.
+    /// A round would not believe the clock. Others than the owner know that when a round has seen it.
     pub doubt: Option<Doubt>,
 }
 

@@ -40,7 +40,14 @@ pub fn look(round: &mut Round) -> anyhow::Result<()> {
             round.misdated = Some((from, to));
             lift(round, from, to)?; // before the mark: whoever is killed in between does it again
         }
-        remember(round.lock, last, here, &belief);
+        let was_doubted = last.as_ref().is_some_and(|last| last.doubt.is_some());
+        let mark = remember(round.lock, last, here, &belief);
+        if (was_doubted || mark.doubt.is_some())
+            && round.lock.is_some()
+            && let Err(error) = round.world.site.show_doubt(&mark)
+        {
+            tracing::debug!(%error, "cannot show the status page that the clock is not believed");
+        }
         hurry_retries(round, &belief)?;
     }
     // Looked at first: the write lock is not for a round that finds nothing to heal.
@@ -192,7 +199,7 @@ fn last_round(round: &Round) -> anyhow::Result<Option<RoundMark>> {
 }
 
 /// At the beginning of the round: whatever becomes of it and of the database, the next one is not the first after a jump.
-fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, belief: &Belief) {
+fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, belief: &Belief) -> RoundMark {
     let last = last.unwrap_or_else(|| RoundMark::first(here.clone()));
     let gap = passed(&last.round, &here).unwrap_or_else(|| here.at.since(last.round.at));
     let doubt = if let Belief::Doubted(doubt) = belief { Some(doubt.clone()) } else { None };
@@ -200,6 +207,7 @@ fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, belief
     if let Some(Err(error)) = lock.map(|lock| mark.write(lock)) {
         tracing::debug!(%error, "cannot write the mark of the round");
     }
+    mark
 }
 
 /// The round is over: `request` and `status` can tell that somebody ticks.
