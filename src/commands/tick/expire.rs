@@ -80,12 +80,12 @@ pub fn rows(round: &mut Round) -> anyhow::Result<()> {
 }
 
 fn drop_expired(round: &mut Round, still: &Still, end: Duration, told: &mut u64) -> anyhow::Result<()> {
-    process::prepare_ids()?;
     while !round.calm && since_boot() < end {
         let gone = expired_but(round, still)?;
         if gone.is_empty() {
             break;
         }
+        process::prepare_ids()?;
         let mut dropped = Vec::new();
         let done = round.in_slices(&gone, end, |tx, (job, why)| {
             dropped.extend(drop_row(tx, job, why)?);

@@ -1,6 +1,6 @@
 //! Each newly failed job is reported once on stderr, which cron mails, and noted for `notify.command`.
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use super::{Round, notify, slices::end};
 use crate::{
@@ -36,7 +36,7 @@ pub fn failures(round: &mut Round) -> anyhow::Result<()> {
         told.extend(failed);
         rest += beyond.len() as u64;
         // These and no others: a run may have recorded a failure meanwhile.
-        let worth: HashSet<_> = told.iter().map(|(job, _)| job.id).chain(beyond).collect();
+        let worth: BTreeSet<_> = told.iter().map(|(job, _)| job.id).chain(beyond).collect();
         round.in_slices(&jobs, Duration::MAX, |tx, job| {
             if is_noted && worth.contains(&job.id) {
                 tx.note_failure(job.id)?;
