@@ -44,6 +44,7 @@ fn a_failure_is_forgotten_after_failure_keep() {
 #[test]
 fn a_job_that_could_not_be_started_is_dropped_after_queued_ttl() {
     let site = Site::new().exporter_with("exit 1", "queued_ttl = \"1h\"").create();
+    site.tick().exits(0);
     site.ask("Emma").exits(75);
     let ages = |seconds: i64| {
         site.database().execute("UPDATE job SET queued_since = submitted - ?", [seconds * 1000]).unwrap();

@@ -47,8 +47,11 @@ impl Still {
         }
         let stored = view.standstills()?;
         let mut all = known(&stored, now);
-        let last = view.last_tick()?.map(|tick| tick.at).filter(|last| *last < now);
-        if let Some(last) = last {
+        let tick = view.last_tick()?.map(|tick| tick.at);
+        if tick.is_none() {
+            all.push(Standstill::of(Key::default(), Stamp(0), now, false)); // nobody has ever ticked
+        }
+        if let Some(last) = tick.filter(|last| *last < now) {
             let keys = keys(round.world, &view, now)?;
             note(&mut all, &keys, last, now);
             if round.calm || now.since(last) > silence(view.tick_gap()?) {
