@@ -51,10 +51,15 @@ fn is_retried(reply: &Reply) {
 pub fn every_answer_arrives(server: &Server) {
     let url = address(server, "Emma");
     curl(&url, &["-I"]).is(202).is_passing();
+    let ahead = curl(&url, &["-H", "Sec-Purpose: prefetch;prerender"]);
+    is_retried(ahead.is(503).is_passing());
+    assert_eq!(server.site.count("SELECT count(*) FROM job"), 0);
     let page = curl(&url, &["-H", "Accept-Language: de"]);
     page.is(202).is_passing().has("content-type", "text/html; charset=utf-8");
     assert!(page.text().contains("Ihre Datei ist in der Warteschlange"));
     is_retried(&page);
+    let line = curl(&url, &["-H", "Accept: */*"]);
+    is_retried(line.is(503).is_passing().has("content-type", "text/plain; charset=utf-8"));
     let queued = curl(&url, JSON);
     queued.is(202).is_passing().has("content-type", "application/json");
     assert_eq!(queued.json()["position"], 1);
