@@ -113,6 +113,6 @@ const fn by(command: &Command) -> Option<By> {
     match command {
         Command::Request(_) | Command::Status(_) | Command::Run(_) => None,
         Command::Jobs(_) | Command::Queues(_) | Command::Check(_) => Some(By::Admin),
-        Command::Tick(_) | Command::Try(_) => Some(By::Owner),
+        Command::Tick(_) | Command::Try(_) | Command::Backup(_) | Command::Restore(_) => Some(By::Owner),
     }
 }

@@ -27,7 +27,7 @@ const TABLE: [(&str, Deed, &str, bool); 19] = [
     ("a read-only work/", ReadOnly("s/work"), "s/work cannot be written: Read-only file system; mount it", false),
     ("a read-only cache", ReadOnly("s/cache"), "s/cache cannot be written: Read-only file system; mount it", false),
     ("no database at all", Did(|site| remove(site, "s/queue/pressroom.db")), "there is no database yet; run `", true),
-    ("another file", Did(|site| overwrite(site)), "is not a database of pressroom", true),
+    ("another file", Did(overwrite), "is not a database of pressroom", true),
     ("a foreign database", Did(|site| sql(site, "PRAGMA application_id = 7")), "is not a database of pressroom", true),
     ("a newer database", Did(|site| sql(site, "PRAGMA user_version = 99")), "install the newer pressroom", true),
     (
