@@ -63,6 +63,31 @@ fn without_scripts_the_page_reloads_itself_and_the_file_is_saved() {
     follow(&server, &browser, "plain", |_| {});
 }
 
+/// With a page that stops after some seconds, where ours does after half an hour.
+#[test]
+fn a_page_that_has_stopped_checking_says_when_and_nothing_else() {
+    let Some((server, browser)) = stage("browser stops", USUAL) else { return };
+    let page = include_str!("../../src/front/pages/page.html")
+        .replace("{{ data|safe }}", r#"{{ data|replace('"patience":1800', '"patience":4')|safe }}"#);
+    fs::create_dir(server.site.path("pages")).unwrap();
+    fs::write(server.site.path("pages/page.html"), page).unwrap();
+    let config = fs::read_to_string(server.site.config()).unwrap();
+    fs::write(server.site.config(), config.replace("[http]\n", "[http]\ntemplates = \"pages\"\n")).unwrap();
+    browser.open(&address(&server, TITLE));
+    assert_eq!(browser.state(), "queued");
+    comes_to(&browser, "stopped");
+    assert_eq!(browser.text("#title"), "This page no longer checks for your file");
+    let year = jiff::Timestamp::now().strftime("%Y").to_string();
+    let text = browser.text("#text");
+    assert!(text.contains("Its last check was at") && text.contains(&year), "{text}");
+    for gone in ["#message", "#delay", "#position", "#expected", "#again", "#percent"] {
+        let shown = format!("return Boolean(document.querySelector('{gone}').offsetParent)");
+        assert_eq!(browser.script(&shown), Value::Bool(false), "{gone}");
+    }
+    assert_accessible(&browser, "stopped");
+    browser.shot("stopped");
+}
+
 #[test]
 fn a_failure_is_told_in_plain_words() {
     let Some((server, browser)) = stage("browser failure", USUAL) else { return };

@@ -3,6 +3,7 @@
 use std::{
     fmt::Write,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -43,9 +44,31 @@ impl Drop for Bar {
 }
 
 fn words(answer: &Answer) -> String {
-    match (answer.position, &answer.message) {
+    let stands = match (answer.position, &answer.message) {
         (Some(position), _) => format!("queued, place {position}"),
         (None, Some(message)) => message.clone(),
         (None, None) => "started".to_owned(),
+    };
+    match (answer.eta_seconds, &answer.reason) {
+        (Some(seconds), _) => {
+            format!("{stands}, about {} left", humantime::format_duration(Duration::from_secs(seconds)))
+        }
+        (None, Some(reason)) => format!("{stands}: {reason}"),
+        (None, None) => stands,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::answer::State;
+
+    #[test]
+    fn beside_the_bar_stands_how_long_it_takes_or_what_delays_it() {
+        let queued = Answer { position: Some(3), ..Answer::new(State::Queued) };
+        assert_eq!(words(&queued), "queued, place 3");
+        assert_eq!(words(&Answer { eta_seconds: Some(80), ..queued.clone() }), "queued, place 3, about 1m 20s left");
+        let reason = Some("the queue is paused".to_owned());
+        assert_eq!(words(&Answer { reason, ..queued }), "queued, place 3: the queue is paused");
     }
 }

@@ -21,8 +21,10 @@ use std::time::Duration;
 
 use play::Play;
 
-/// How often the queue is played through.
+/// How often the queue is played through, and how often behind a crowd, in which single jobs matter less.
 const PLAYS: u32 = 48;
+const FEWER: u32 = 24;
+const CROWD: u32 = 8;
 /// A job that never ends, as far as anybody knows.
 const NEVER: u64 = u64::MAX;
 
@@ -87,7 +89,8 @@ pub struct Waiting {
 
 /// The time until the file is there. `None`: what is known does not tell.
 pub fn expected(scene: &Scene, subject: &Subject) -> Option<Duration> {
-    let ends: Vec<u64> = (0..PLAYS).map(|play| end(scene, subject, play, 0)).collect();
+    let plays = if subject.before() > CROWD { FEWER } else { PLAYS };
+    let ends: Vec<u64> = (0..plays).map(|play| end(scene, subject, play * (PLAYS / plays), 0)).collect();
     judge::choose(&ends).map(Duration::from_secs)
 }
 
@@ -111,6 +114,15 @@ fn end(scene: &Scene, subject: &Subject, play: u32, depth: u32) -> u64 {
 fn quantile(play: u32, depth: u32) -> f64 {
     let place = (play * [1, 29, 37, 41][depth as usize % 4]) % PLAYS;
     (f64::from(place) + 0.5) / f64::from(PLAYS)
+}
+
+impl Subject {
+    /// How many jobs are before it, or before what it is made from.
+    fn before(&self) -> u32 {
+        let Self::Waiting(waiting) = self else { return 0 };
+        let own = waiting.before.iter().fold(0_u32, |sum, group| sum.saturating_add(group.count));
+        own.max(waiting.source.as_deref().map_or(0, Self::before))
+    }
 }
 
 impl Scene {

@@ -5,10 +5,12 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::{Group, NEVER, Scene, Waiting};
 
-/// So many jobs before the subject are played; those beyond them take as long as these have taken.
-const PLAYED: u32 = 64;
-/// After so many starts in all, others have too many turns to tell.
-const MOST: u32 = 400;
+/// So many jobs before the subject are played, fewer where queues take turns; those beyond them take as long as the
+/// second half of these has taken.
+const PLAYED: u32 = 24;
+const LEAST_PLAYED: u32 = 8;
+/// After so many moments at which something ends, others have too many turns to tell.
+const MOST: u32 = 200;
 
 pub(super) struct Play<'a> {
     scene: &'a Scene,
@@ -17,6 +19,8 @@ pub(super) struct Play<'a> {
     ends: BinaryHeap<Reverse<(u64, usize)>>,
     host: i64,
     lanes: Vec<Line>,
+    /// When a queue was served last.
+    served: i64,
 }
 
 /// A queue in a play.
@@ -34,6 +38,7 @@ impl<'a> Play<'a> {
             ends: BinaryHeap::new(),
             host: i64::from(scene.host),
             lanes: Vec::with_capacity(scene.lanes.len()),
+            served: scene.lanes.iter().map(|lane| lane.served).max().unwrap_or(0),
         };
         for (place, lane) in scene.lanes.iter().enumerate() {
             play.lanes.push(Line { free: i64::from(lane.seats), served: lane.served, waiting: lane.waiting.clone() });
@@ -49,18 +54,21 @@ impl<'a> Play<'a> {
     pub(super) fn start(mut self, subject: &Waiting, ready: u64) -> u64 {
         let Some(rhythm) = &self.scene.rhythm else { return NEVER };
         let total: u32 = subject.before.iter().fold(0, |sum, group| sum.saturating_add(group.count));
+        let others = self.lanes.iter().filter(|line| !line.waiting.is_empty()).count().max(1);
+        let most = (PLAYED / u32::try_from(others).unwrap_or(PLAYED)).max(LEAST_PLAYED);
+        let played = total.min(most);
         self.lanes[subject.lane].waiting.clone_from(&subject.before);
         let (mut now, mut begun, mut half) = (0, 0, 0);
         for _ in 0..MOST {
             now = rhythm.next(now);
             self.free_until(now);
-            while let Some(lane) = self.turn(subject.lane, ready <= now || begun < total.min(PLAYED)) {
+            while let Some(lane) = self.turn(subject.lane, ready <= now || begun < played) {
                 if lane == subject.lane {
-                    if begun == total.min(PLAYED) {
-                        return beyond(now, half, total).max(rhythm.next(ready));
+                    if begun == played {
+                        return beyond(now, half, total - played, most).max(rhythm.next(ready));
                     }
                     begun += 1;
-                    half = if begun == PLAYED / 2 { now } else { half };
+                    half = if begun == most / 2 { now } else { half };
                 }
                 self.begin(lane, now);
             }
@@ -83,8 +91,8 @@ impl<'a> Play<'a> {
 
     /// The next job of a queue starts now.
     fn begin(&mut self, lane: usize, now: u64) {
-        let last = self.lanes.iter().map(|line| line.served).max().unwrap_or(0);
-        self.lanes[lane].served = last.saturating_add(1);
+        self.served = self.served.saturating_add(1);
+        self.lanes[lane].served = self.served;
         let choice = self.part();
         let Some(pace) = take(&mut self.lanes[lane].waiting, choice) else { return };
         let part = self.part();
@@ -132,13 +140,14 @@ fn take(groups: &mut Vec<Group>, choice: f64) -> Option<usize> {
     })?;
     let pace = groups[chosen].pace;
     groups[chosen].count -= 1;
-    groups.retain(|group| group.count > 0);
+    if groups[chosen].count == 0 {
+        groups.swap_remove(chosen);
+    }
     Some(pace)
 }
 
-/// The start behind jobs of which only the first were played: the rest go on as the second half of those did.
-fn beyond(now: u64, half: u64, total: u32) -> u64 {
-    let rest = u64::from(total.saturating_sub(PLAYED));
-    let pace = now.saturating_sub(half) / u64::from(PLAYED - PLAYED / 2);
-    now.saturating_add(pace.saturating_mul(rest))
+/// The start behind so many jobs that were not played: they go on as the second half of those that were.
+fn beyond(now: u64, half: u64, rest: u32, played: u32) -> u64 {
+    let pace = now.saturating_sub(half) / u64::from(played - played / 2);
+    now.saturating_add(pace.saturating_mul(rest.into()))
 }
