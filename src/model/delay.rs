@@ -63,7 +63,7 @@ impl Delay {
         let sentence = match self {
             Self::Paused => "the queue is paused by the administrator",
             Self::Draining => "the queue is being drained by the administrator, no job is started",
-            Self::Held => "the configuration of this exporter is invalid, its jobs wait",
+            Self::Held => "this kind of export is not validly configured, its jobs are held",
             Self::Trouble => "this kind of export is having trouble, it is tried again later",
             Self::NoTick { minutes } => return format!("no tick has run for {minutes} minutes"),
             Self::DiskLow => "the server is low on disk space, no job is started",

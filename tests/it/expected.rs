@@ -132,6 +132,19 @@ fn while_a_tick_stays_nothing_waits_for_the_next_minute() {
     drop(lingering);
 }
 
+/// Whoever is asked to end starts nothing at once any more: the next tick is a minute after its beginning.
+#[test]
+fn a_tick_that_was_ended_early_is_not_counted_on() {
+    let site = site("");
+    past(&site, "epub", &[1.0; 9]);
+    let lingering = Beside::start(&mut site.command(&["tick", "--allow-root", "--for", "10min"]));
+    wait_until("it stays", || site.count("SELECT coalesce(max(tick_until), 0) FROM meta") > 0);
+    lingering.stop();
+    site.ask("Emma").exits(75);
+    site.clock(5.0);
+    expects(&look(&site, "epub", "Emma"), 20, 60);
+}
+
 #[test]
 fn without_a_tick_there_is_no_expected_time_and_in_the_end_the_reason() {
     let site = site("");
@@ -297,7 +310,7 @@ fn jobs_of_an_exporter_that_cannot_be_used_are_held() {
     site.ask("Emma").exits(75);
     expects(&look(&site, "epub", "Emma"), 10, 80);
     let site = site.more(&lang.replace("PATTERN", "("));
-    delayed(&look(&site, "epub", "Emma"), "held", "the configuration of this exporter is invalid, its jobs wait");
+    delayed(&look(&site, "epub", "Emma"), "held", "this kind of export is not validly configured, its jobs are held");
 }
 
 /// Each waits for a tick.

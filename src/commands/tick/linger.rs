@@ -26,11 +26,12 @@ use crate::{
     logging,
     model::{
         clock::{Stamp, since_boot},
+        estimate::Ticks,
         point,
     },
     process::give_back,
     site::Doorbell,
-    store::Store,
+    store::{Store, at_once},
 };
 
 /// Rings within this time after a round are one round; a lone one is heard at once.
@@ -69,6 +70,7 @@ pub fn stay(force: &mut InForce, time: Duration, signals: Stop) -> Result<Left, 
         lost_lock: false,
     };
     linger.rounds()?;
+    linger.say_early_end();
     point::at("linger-over");
     let Linger { signals, children, refused, lock: _lock, .. } = linger;
     signals.let_go()?;
@@ -205,6 +207,24 @@ impl Linger<'_> {
         }
         self.children.append(&mut round.children);
         round.look_again
+    }
+
+    /// Who ends before the time that was written down starts nothing at once any more. If the database is busy, nobody
+    /// waits for that.
+    fn say_early_end(&mut self) {
+        if self.until <= since_boot() {
+            return;
+        }
+        let now = Stamp::now();
+        let told = at_once(|| {
+            self.store.immediate(|tx| {
+                let ticks = tx.ticks()?.map(|ticks| Ticks { until: ticks.until.min(now.max(ticks.begun)), ..ticks });
+                Ok(ticks.map_or(Ok(()), |ticks| tx.mark_ticks(&ticks))?)
+            })
+        });
+        if let Err(error) = told {
+            tracing::debug!(%error, "cannot note the early end");
+        }
     }
 
     /// Until there is something to do. `false`: the time is over, or a signal came.

@@ -67,8 +67,8 @@ impl<'a> Play<'a> {
                     if begun == played {
                         return beyond(now, half, total - played, most).max(rhythm.next(ready));
                     }
-                    begun += 1;
                     half = if begun == most / 2 { now } else { half };
+                    begun += 1;
                 }
                 self.begin(lane, now);
             }

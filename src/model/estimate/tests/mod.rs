@@ -2,6 +2,7 @@
 //! the file has come, compared with what came.
 
 mod lengths;
+mod scenes;
 mod site;
 mod sites;
 
