@@ -11,7 +11,7 @@ use std::{
 use super::output;
 use crate::{config::FileOutput, model::status::Outcome, site};
 
-/// Bytes that must be free after an export: with less, what was written last may be missing.
+/// Bytes that one must be able to write after an export: with less, what was written last may be missing.
 const ROOM: u64 = 1 << 20;
 /// Bytes in which the mark of a whole file is looked for.
 const TAIL: u64 = 1024;
@@ -77,7 +77,7 @@ impl fmt::Display for Refusal {
             Self::CutAtLimit(size) => {
                 write!(out, "the output has the {size} bytes that file_size allows, so it is probably cut")
             }
-            Self::DiskFull => write!(out, "the disk is full: less than 1 MiB is free where the output lies"),
+            Self::DiskFull => write!(out, "the disk is full: not even 1 MiB can be written where the output lies"),
             Self::Unreadable(error) => write!(out, "cannot read the output: {error}"),
         }
     }
@@ -96,7 +96,7 @@ pub fn accept(out: &Path, rules: &FileOutput, file_size_limit: Option<u64>) -> R
 
 fn has_room(out: &Path) -> bool {
     let dir = out.parent().unwrap_or(out);
-    site::free_bytes(dir).map_or(true, |free| free >= ROOM)
+    site::room(dir).map_or(true, |free| free >= ROOM)
 }
 
 fn judge(out: &Path, rules: &FileOutput, file_size_limit: Option<u64>) -> Result<u64, Refusal> {

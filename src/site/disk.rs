@@ -11,7 +11,7 @@ use nix::{
     unistd::linkat,
 };
 
-use super::{dir::Dir, marker};
+use super::{dir::Dir, marker, room::refuses};
 
 /// File systems without dependable locks, links or names: their number in statfs(2), and why not.
 const REFUSED: [(u32, &str, &str); 14] = [
@@ -58,7 +58,7 @@ pub fn index_may_fault(path: &Path) -> bool {
         let block = u64::try_from(disk.block_size()).unwrap_or(PAGE);
         let free = disk.blocks_available().saturating_mul(block);
         let copies = COPYING.contains(&number_of(&disk));
-        copies && free < COPIED_ROOM || block < PAGE && free < INDEX_ROOM
+        copies && (free < COPIED_ROOM || refuses(path, COPIED_ROOM)) || block < PAGE && free < INDEX_ROOM
     })
 }
 

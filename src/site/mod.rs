@@ -21,6 +21,7 @@ mod outsider;
 mod owners;
 mod refusal;
 mod reserve;
+mod room;
 mod round;
 mod shared;
 mod work;
@@ -38,6 +39,7 @@ pub use lock::{Probe, Sight};
 pub use machine::{PidLife, boot_id, machine_id};
 pub use note::{LockNote, ProcessId};
 pub use outsider::{group_advice, owner_advice};
+pub use room::{refuses, room};
 pub use round::RoundMark;
 pub use shared::open_shared;
 

@@ -1,7 +1,7 @@
 //! Space kept back, so that a full disk can still be cleaned up: deleting rows needs room for the log of the database.
 
 use std::{
-    fs::{File, OpenOptions, Permissions},
+    fs::{self, File, OpenOptions, Permissions},
     io::{self, ErrorKind},
     os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
 };
@@ -11,7 +11,11 @@ use nix::{
     libc::{O_NOFOLLOW, O_NONBLOCK},
 };
 
-use super::{Site, disk::free_bytes};
+use super::{
+    Site,
+    disk::free_bytes,
+    room::{is_want_of_space, refuses},
+};
 
 /// Bytes.
 pub(super) const SIZE: u64 = 1 << 20;
@@ -24,7 +28,13 @@ impl Site {
             opened => opened?,
         };
         let held = file.metadata()?.len() > 0;
-        file.set_len(0)?;
+        if let Err(error) = file.set_len(0) {
+            // Where nothing is written in its place, cutting a file takes a block, too; removing it is let through.
+            match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => fs::remove_file(self.reserve())?,
+                _ => return Err(error),
+            }
+        }
         Ok(held)
     }
 
@@ -36,7 +46,7 @@ impl Site {
             return Ok(true);
         }
         // Taken back at once, the last free blocks would be missing for what they were given up for.
-        if free_bytes(&self.queue())? < 4 * SIZE {
+        if free_bytes(&self.queue())? < 4 * SIZE || refuses(&self.queue(), 4 * SIZE) {
             return Ok(false);
         }
         // Made anew by this user, it may have the wrong mode; of the other user's it cannot be changed, nor need it be.
@@ -61,8 +71,7 @@ pub(super) fn fill(file: &File) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(error) => {
             file.set_len(0)?;
-            let error = io::Error::from(error);
-            if error.kind() == ErrorKind::StorageFull { Ok(false) } else { Err(error) }
+            if is_want_of_space(error) { Ok(false) } else { Err(error.into()) }
         }
     }
 }

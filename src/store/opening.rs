@@ -197,7 +197,10 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     }
     prepare(&mut conn)?;
     // A file that is not a database shows here for the first time.
-    conn.execute_batch(SETTINGS).map_err(|error| explain(path, error))?;
+    conn.execute_batch(SETTINGS).map_err(|error| {
+        let is_full = error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && has_no_room(path);
+        if is_full { StoreError::DiskFull } else { explain(path, error) }
+    })?;
     conn.wal_hook(Some(|log: &mut Wal, pages| {
         upkeep::copy_back(log, pages);
         Ok(())
@@ -264,6 +267,14 @@ fn recognise(conn: &Connection) -> Result<Found> {
         (0, 0) if number("schema_version")? == 0 => Ok(Found::Empty),
         _ => Err(StoreError::Foreign),
     }
+}
+
+/// Whether not even an empty file can be made beside the database, as its log and the index of that have to be.
+fn has_no_room(path: &Path) -> bool {
+    let probe = beside(path, &format!("-probe-{}", std::process::id()));
+    let made = OpenOptions::new().write(true).create_new(true).open(&probe);
+    let _ = made.is_ok().then(|| fs::remove_file(&probe));
+    made.is_err_and(|error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
 }
 
 /// SQLite only says that it cannot open a file; the file system knows why.

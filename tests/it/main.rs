@@ -63,6 +63,7 @@ mod passing;
 mod programs;
 mod pruning;
 mod queues;
+mod quota;
 mod races;
 mod random;
 mod real;

@@ -1,10 +1,13 @@
 //! After the exporter: what is recorded of it, and how its file is published before its row is forgotten (invariant 2).
 
 use std::{
+    fs,
     path::Path,
     thread::sleep,
     time::{Duration, Instant},
 };
+
+use nix::unistd::syncfs;
 
 use crate::{
     cache::{self, Prepared, Refusal},
@@ -24,8 +27,6 @@ use crate::{
 
 /// So long a finished export waits for a database that is busy.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// With less than this left on its disk an exporter that claims success is not believed.
-const DISK_FULL: u64 = 1 << 20;
 
 /// What the ending says by itself.
 pub fn record(ending: &Ending, order: &Order, now: Stamp) -> Record {
@@ -68,7 +69,20 @@ pub fn publish(
     };
     refused.tell(&mut record);
     explain(&mut record, order);
+    make_room(order);
     patiently(world, store, |tx| Ended::new(claim, &record).close(tx, &world.config)).map(drop)
+}
+
+/// A file that is not published, on a disk without space: it may be what fills it, and the end of its attempt could not be
+/// written before it is swept, nor would it be swept before that is written.
+pub fn make_room(order: &Order) {
+    const LEAST: u64 = 1 << 20;
+    let is_full = site::room(&order.work).is_ok_and(|room| room < LEAST);
+    if let Some(out) = order.output.as_deref().filter(|_| is_full) {
+        let _ = fs::remove_file(out);
+        // Some file systems only count as free what a commit of theirs has freed.
+        let _ = fs::File::open(&order.work).map(|work| syncfs(work));
+    }
 }
 
 /// Why an exporter's claim of success is not believed.
@@ -108,9 +122,6 @@ impl From<Refusal> for Refused {
 fn prepared(world: &World, rules: &FileOutput, order: &Order) -> Result<(Prepared, u64), Refused> {
     let out = order.output.as_deref().unwrap_or(Path::new(""));
     cache::accept(out, rules, order.limits.file_size)?;
-    if site::free_bytes(&order.work).is_ok_and(|free| free < DISK_FULL) {
-        return Err(Refusal::DiskFull.into());
-    }
     let failed = |error: std::io::Error| Refused {
         outcome: Outcome::NoOutput,
         detail: format!("cannot prepare the output: {error}"),

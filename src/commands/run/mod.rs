@@ -128,6 +128,7 @@ impl Run<'_> {
             return finish::publish(self.world, store, self.claim, file, order, record);
         }
         finish::explain(&mut record, order);
+        finish::make_room(order);
         let ended = Ended { over_work_size: ending.asked == Some(Reason::WorkSize), ..Ended::new(self.claim, &record) };
         finish::patiently(self.world, store, |tx| ended.close(tx, &self.world.config)).map(drop)
     }

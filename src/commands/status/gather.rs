@@ -88,6 +88,8 @@ pub struct Disk {
     /// `None`: it could not be found out.
     pub free: Option<u64>,
     pub min_free: u64,
+    /// Nothing can be written, whatever is free: a quota is used up.
+    pub is_refused: bool,
     pub free_inodes: Option<u64>,
     pub database: u64,
     /// Of the write-ahead log.
@@ -223,6 +225,7 @@ fn disk(world: &World) -> Disk {
     Disk {
         free: site::free_bytes(&world.site.cache()).ok(),
         min_free: world.config.cache.min_free,
+        is_refused: [world.site.cache(), world.site.queue()].iter().any(|dir| site::refuses(dir, 1 << 20)),
         free_inodes: site::free_inodes(&world.site.cache()).ok().flatten(),
         database,
         wal,

@@ -17,9 +17,9 @@ use crate::{
 /// Bytes. With less, the database cannot be relied on to open.
 const FULL: u64 = 1 << 20;
 
-/// Whether there is no space for the database.
+/// Whether there is no space for the database: on the disk, or within a quota.
 pub fn is_full(world: &World) -> bool {
-    site::free_bytes(&world.site.queue()).is_ok_and(|free| free < FULL)
+    site::room(&world.site.queue()).is_ok_and(|free| free < FULL)
 }
 
 /// Removes expired files without looking at the queue; tells whether there were any. After a jump of the clock the round

@@ -70,7 +70,7 @@ fn shortage(round: &Round) -> u64 {
     let (site, config) = (&round.world.site, &round.world.config);
     let missing = |dir: &std::path::Path, least: u64| {
         let same = site::same_filesystem(&site.log(), dir).unwrap_or(false);
-        let free = site::free_bytes(dir).unwrap_or(u64::MAX);
+        let free = site::room(dir).unwrap_or(u64::MAX);
         if same { least.max(FULL).saturating_sub(free) } else { 0 }
     };
     missing(&site.cache(), config.cache.min_free).max(missing(&site.queue(), FULL))

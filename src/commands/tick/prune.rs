@@ -91,7 +91,7 @@ fn figures(round: &mut Round, entries: &[Entry], removed: &[Entry]) -> anyhow::R
 /// The reserve is given up while the disk is full, so that the queue can still be written, and taken back later.
 fn reserve(round: &mut Round) {
     let site = &round.world.site;
-    let free = site::free_bytes(&site.queue()).unwrap_or(u64::MAX);
+    let free = site::room(&site.queue()).unwrap_or(u64::MAX);
     let outcome = if free < 1 << 20 { site.give_up_reserve() } else { site.restore_reserve() };
     if let Err(error) = outcome {
         tracing::warn!(path = %site.reserve().display(), %error, "the reserve cannot be used");
