@@ -22,7 +22,7 @@ use nix::{
 use super::{Cache, name, output};
 use crate::{
     model::{attempt::AttemptId, clock::Stamp, point},
-    site::dir::Dir,
+    site::{self, dir::Dir},
 };
 
 /// The mode of a finished file: nobody writes to it any more.
@@ -95,7 +95,7 @@ impl Prepared {
         let dir = self.cache.make_exporter_dir(exporter)?;
         if !self.is_at(&dir, name)? {
             let temp = temp_name(attempt);
-            self.link(&dir, &temp).map_err(|error| blocked(filename, error))?;
+            self.link(&dir, &temp).map_err(|error| self.apart(exporter, blocked(filename, error)))?;
             point::at("run-linked");
             renameat(&dir, temp.as_os_str(), &dir, name).map_err(|errno| blocked(filename, errno.into()))?;
         }
@@ -111,6 +111,17 @@ impl Prepared {
         }
         dir.unlink(temp)?;
         Err(io::Error::other("the output was replaced after it had been checked"))
+    }
+
+    /// Two mounts of one disk are two for a link.
+    fn apart(&self, exporter: &str, error: io::Error) -> io::Error {
+        let work = self.out.parent().unwrap_or(&self.out);
+        match error.kind() {
+            ErrorKind::CrossesDevices => {
+                io::Error::new(error.kind(), site::apart(work, &self.cache.dir().join(exporter)))
+            }
+            _ => error,
+        }
     }
 
     fn is_at(&self, dir: &Dir, name: &OsStr) -> io::Result<bool> {

@@ -18,7 +18,7 @@ use nix::{
 use super::{
     Site,
     dir::{About, Dir, Kind},
-    disk,
+    disk, files,
     layout::{self, Item, TOP_MODE},
     marker,
     owners::Owners,
@@ -42,7 +42,10 @@ impl Site {
         for item in layout::companions(&site, config) {
             maker.companion(&item)?;
         }
-        try_out(&site)?;
+        for item in layout::shelves(&site, config) {
+            maker.files(&item.path)?;
+        }
+        try_out(&site, config)?;
         Ok(maker.done)
     }
 }
@@ -105,6 +108,18 @@ impl Maker {
         }
     }
 
+    /// Puts right what lies in an exporter's directory of the cache.
+    fn files(&mut self, shelf: &Path) -> anyhow::Result<()> {
+        let done = files::put_right(shelf, (self.owners.uid.as_raw(), self.owners.gid.as_raw()));
+        let done =
+            done.with_context(|| format!("cannot give the files in {} to {}", shelf.display(), self.owners.text()))?;
+        if done > 0 {
+            let what = if done == 1 { "1 file".to_owned() } else { format!("{done} files") };
+            self.done.push(format!("put right {what} in {} ({})", shelf.display(), self.owners.text()));
+        }
+        Ok(())
+    }
+
     /// Gives the item its owner and mode, in this order: a change of owner takes the setgid bit away.
     fn settle(&mut self, parent: &Dir, name: &OsStr, item: &Item, made: bool) -> anyhow::Result<()> {
         let owned = self.own(parent, name, item, made);
@@ -156,12 +171,15 @@ fn make_top(path: &Path) -> io::Result<bool> {
 }
 
 /// Tries what no look at owners and modes can tell.
-fn try_out(site: &Site) -> anyhow::Result<()> {
-    let tried = disk::try_link(&site.work(), &site.cache());
-    match tried.with_context(|| format!("cannot try out {}", site.state_dir.display()))? {
-        Some(problem) => bail!(problem),
-        None => Ok(()),
+fn try_out(site: &Site, config: &Config) -> anyhow::Result<()> {
+    let shelves = layout::shelves(site, config).into_iter().map(|item| item.path);
+    for dir in [site.cache()].into_iter().chain(shelves) {
+        let tried = disk::try_link(&site.work(), &dir);
+        if let Some(problem) = tried.with_context(|| format!("cannot try out {}", dir.display()))? {
+            bail!(problem);
+        }
     }
+    Ok(())
 }
 
 fn make(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<()> {

@@ -3,7 +3,8 @@
 use std::{ffi::OsStr, fs, io, os::unix::fs::MetadataExt, path::Path};
 
 use nix::{
-    fcntl::AtFlags,
+    errno::Errno,
+    fcntl::{AtFlags, renameat},
     sys::{
         statfs::{Statfs, statfs},
         statvfs::statvfs,
@@ -101,6 +102,22 @@ pub fn same_filesystem(one: &Path, other: &Path) -> io::Result<bool> {
     Ok(fs::metadata(one)?.dev() == fs::metadata(other)?.dev())
 }
 
+/// Two directories between which no file can be linked, be they on one disk or not.
+pub fn apart(work: &Path, cache: &Path) -> String {
+    format!(
+        "no file of {} can get a name in {}, since they are on different mounts; mount the directory that both lie in as a whole",
+        work.display(),
+        cache.display()
+    )
+}
+
+/// Whether they are on different mounts: of one file system, too, a link does not lead from one to the other. Where the
+/// kernel does not tell, nothing is said.
+pub(super) fn are_apart(one: &Path, other: &Path) -> bool {
+    let mount = |path: &Path| Dir::locate(path)?.mount();
+    mount(one).ok().zip(mount(other).ok()).is_some_and(|(one, other)| one != other)
+}
+
 /// Tries what publishing does: a file made in `work` gets a second name in `cache`. Tells why it cannot.
 pub(super) fn try_link(work: &Path, cache: &Path) -> io::Result<Option<String>> {
     const PROBE: &str = ".probe";
@@ -109,11 +126,15 @@ pub(super) fn try_link(work: &Path, cache: &Path) -> io::Result<Option<String>> 
     from.unlink(name)?;
     to.unlink(name)?;
     from.make_file(name)?;
+    let renamed = OsStr::new(".probed");
     let linked = linkat(&from, name, &to, name, AtFlags::empty());
     let folds = folds_case(cache, PROBE);
+    let linked = linked.and_then(|()| renameat(&to, name, &to, renamed));
     from.unlink(name)?;
     to.unlink(name)?;
+    to.unlink(renamed)?;
     Ok(match linked {
+        Err(Errno::EXDEV) => Some(apart(work, cache)),
         Err(error) => Some(format!(
             "a file of {} cannot be linked into {} ({}); both must lie on one local file system",
             work.display(),

@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, ErrorKind},
     os::unix::fs::MetadataExt,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use fs2::FileExt;
@@ -14,7 +14,7 @@ use nix::unistd::{Gid, Uid};
 use super::{
     Site,
     dir::{About, Dir},
-    disk,
+    disk, files,
     layout::{self, Item, TOP_MODE},
     owners::{become_user, group_name, membership, shared_own_group, user_name},
 };
@@ -27,7 +27,9 @@ impl Site {
             Ok(top) => top,
             Err(error) => return vec![format!("cannot look at {}: {error}", self.state_dir.display())],
         };
-        let mut problems = self.disk_problems();
+        let shelves: Vec<_> = layout::shelves(self, config).into_iter().map(|item| item.path).collect();
+        let mut problems = self.disk_problems(&shelves);
+        problems.extend(shelves.iter().filter_map(|shelf| self.file_problems(shelf, (top.uid(), top.gid()))));
         if top.mode() & 0o7777 != TOP_MODE {
             problems.push(wrong_mode(&self.state_dir, top.mode() & 0o7777, TOP_MODE, &self.remedy()));
         }
@@ -39,16 +41,40 @@ impl Site {
         problems
     }
 
-    fn disk_problems(&self) -> Vec<String> {
+    fn disk_problems(&self, shelves: &[PathBuf]) -> Vec<String> {
         let (work, cache) = (self.work(), self.cache());
         let mut problems: Vec<_> = [self.state_dir.clone(), work.clone(), cache.clone(), self.queue()]
             .iter()
             .filter_map(|dir| disk::refusal(dir).ok().flatten())
             .collect();
-        if let Ok(false) = disk::same_filesystem(&work, &cache) {
-            problems.push(format!("{} and {} must lie on one file system", work.display(), cache.display()));
-        }
+        problems.extend(shelves.iter().chain([&cache]).filter_map(|dir| self.unlinkable(dir)));
         problems
+    }
+
+    /// Why nothing can be published in this directory. Only its owner can try, and for anybody else the mounts tell.
+    fn unlinkable(&self, dir: &Path) -> Option<String> {
+        let work = self.work();
+        if disk::are_apart(&work, dir) {
+            return Some(disk::apart(&work, dir));
+        }
+        // What cannot be tried for want of rights is told of by the owners and modes.
+        if self.is_owner() { disk::try_link(&work, dir).ok().flatten() } else { None }
+    }
+
+    /// Files of the cache that the owner cannot renew or the web server cannot read, as a restore can leave them.
+    fn file_problems(&self, shelf: &Path, owner: (u32, u32)) -> Option<String> {
+        let wrong = files::wrong(shelf, owner).ok()?;
+        let first = wrong.first()?;
+        let (count, first) = (wrong.len(), shelf.join(first));
+        let (user, group) = (user_name(Uid::from_raw(owner.0)), group_name(Gid::from_raw(owner.1)));
+        let what = if count == 1 { "1 file has".to_owned() } else { format!("{count} files have") };
+        Some(format!(
+            "{what} the wrong owner or mode in {} ({}, for instance), and should belong to {user}:{group} and be readable \
+             by both; {}",
+            shelf.display(),
+            first.display(),
+            self.remedy_by_root()
+        ))
     }
 
     /// Makes the calling process, if it is root's, one of the user who owns the site. `false`: nothing was changed.

@@ -11,6 +11,7 @@ mod bell;
 mod create;
 pub mod dir;
 mod disk;
+mod files;
 mod inspect;
 mod layout;
 mod lock;
@@ -34,7 +35,7 @@ use std::{
 
 pub use activity::ActivityLog;
 pub use bell::Doorbell;
-pub use disk::{free_bytes, free_inodes, index_may_fault, same_filesystem};
+pub use disk::{apart, free_bytes, free_inodes, index_may_fault, same_filesystem};
 pub use lock::{Probe, Sight};
 pub use machine::{PidLife, boot_id, machine_id};
 pub use note::{LockNote, ProcessId};

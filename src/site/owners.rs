@@ -19,6 +19,8 @@ impl Owners {
     pub fn resolve(user: Option<&str>, group: Option<&str>, existing: Option<(u32, u32)>) -> anyhow::Result<Self> {
         let existing = existing.map(|(uid, gid)| (Uid::from_raw(uid), Gid::from_raw(gid)));
         let user = match (user, existing) {
+            // Without a name only the owner that is there already: a wrong number would be nobody's.
+            (Some(name), Some((uid, gid))) if name.parse() == Ok(uid.as_raw()) => (uid, gid),
             (Some(name), _) => named_user(name)?,
             (None, Some((uid, gid))) => (uid, gid),
             (None, None) => (Uid::effective(), Gid::effective()),

@@ -18,6 +18,7 @@ use nix::{
 use super::{
     Site,
     dir::Kind,
+    disk,
     inspect::wrong_mode,
     layout::{self, Item},
     owners::{group_name, user_name},
@@ -39,8 +40,8 @@ impl Site {
     /// What keeps every export from being started or published.
     pub fn export_refusal(&self, config: &Config) -> Option<String> {
         let needed = layout::items(self, config);
-        let needed = needed.into_iter().filter(|item| [self.work(), self.cache()].contains(&item.path));
-        needed.into_iter().find_map(|item| self.refusal(&item))
+        let mut needed = needed.into_iter().filter(|item| [self.work(), self.cache()].contains(&item.path));
+        needed.find_map(|item| self.refusal(&item)).or_else(|| self.split(&self.cache()))
     }
 
     /// What keeps exports from having a log.
@@ -51,7 +52,13 @@ impl Site {
     /// What keeps the exports of one exporter from being published. `None` also if its directory is not there yet.
     pub fn exporter_refusal(&self, exporter: &str) -> Option<String> {
         let item = layout::shelf(self, exporter);
-        item.path.symlink_metadata().is_ok().then(|| self.refusal(&item)).flatten()
+        let is_there = item.path.symlink_metadata().is_ok();
+        is_there.then(|| self.refusal(&item).or_else(|| self.split(&item.path))).flatten()
+    }
+
+    /// Publishing gives a file of `work/` another name.
+    fn split(&self, dir: &Path) -> Option<String> {
+        disk::are_apart(&self.work(), dir).then(|| disk::apart(&self.work(), dir))
     }
 
     /// Why one of them cannot be used. What another user may not look at is not judged.

@@ -54,6 +54,7 @@ mod lock_removed;
 mod manuals;
 mod many_rows;
 mod moments;
+mod mounts;
 mod moved;
 mod notify;
 mod outside;

@@ -55,9 +55,7 @@ impl Drop for Quota {
 }
 
 fn site() -> Site {
-    Site::new().head(
-        "state_dir = \"disk/q/s\"\n[cache]\nmin_free = \"0B\"\n[host]\nmin_free_memory = \"0B\"\n",
-    )
+    Site::new().head("state_dir = \"disk/q/s\"\n[cache]\nmin_free = \"0B\"\n[host]\nmin_free_memory = \"0B\"\n")
 }
 
 #[test]

@@ -143,7 +143,8 @@ fn disk(report: &Report) -> Vec<Finding> {
     } else if disk.free.is_some_and(|free| free < FULL) {
         found.push(critical("disk_low", "the disk is full: nothing can be queued or made; free some space"));
     } else if disk.is_refused {
-        let text = "the disk is full: a quota is used up, and nothing can be queued or made; free some space or raise it";
+        let text =
+            "the disk is full: a quota is used up, and nothing can be queued or made; free some space or raise it";
         found.push(critical("disk_low", text));
     }
     if let Some(free) = disk.free_inodes.filter(|free| *free < FEW_INODES) {
