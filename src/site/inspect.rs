@@ -54,6 +54,9 @@ impl Site {
     /// Why nothing can be published in this directory. Only its owner can try, and for anybody else the mounts tell.
     fn unlinkable(&self, dir: &Path) -> Option<String> {
         let work = self.work();
+        if let Ok(false) = disk::same_filesystem(&work, dir) {
+            return Some(format!("{} and {} must lie on one file system", work.display(), dir.display()));
+        }
         if disk::are_apart(&work, dir) {
             return Some(disk::apart(&work, dir));
         }

@@ -81,7 +81,7 @@ pub fn make_room(order: &Order) {
     if let Some(out) = order.output.as_deref().filter(|_| is_full) {
         let _ = fs::remove_file(out);
         // Some file systems only count as free what a commit of theirs has freed.
-        let _ = fs::File::open(&order.work).map(|work| syncfs(work));
+        let _ = fs::File::open(&order.work).map(syncfs);
     }
 }
 

@@ -56,7 +56,7 @@ fn what_was_changed_is_named_and_put_right() {
     fs::remove_file(world.site.doorbell()).unwrap();
     let problems = world.site.problems(&world.config);
     assert_eq!(problems.len(), 2, "{problems:?}");
-    assert!(problems[0].contains("cache has mode 0755, not 2750; run `pressroom check --create`"), "{problems:?}");
+    assert!(problems[0].contains("cache has mode 0755, not 2750; run `pressroom check --create"), "{problems:?}");
     let done = Site::create(&world.config, None, None).unwrap();
     assert_eq!(done.len(), 2, "{done:?}");
     assert_eq!(world.site.problems(&world.config), Vec::<String>::new());

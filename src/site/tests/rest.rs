@@ -121,7 +121,7 @@ fn another_file_system_below_the_state_directory_is_refused() {
     assert!(Command::new("umount").arg(world.site.cache()).status().unwrap().success());
     assert!(!apart);
     assert!(problems.iter().any(|problem| problem.contains("one file system")), "{problems:?}");
-    assert!(created.unwrap_err().to_string().contains("cannot be linked"));
+    assert!(created.unwrap_err().to_string().contains("on different mounts"));
 }
 
 #[test]
