@@ -52,6 +52,21 @@ fn a_failed_job_is_queued_again_and_the_page_says_so() {
 }
 
 #[test]
+fn a_failed_job_is_dismissed_and_its_attempts_stay() {
+    let site = busy();
+    let id = job(&site, "Bad").to_string();
+    see(&site, ADMIN, &format!("page=job&job={id}")).is(200).says("aria-label=\"Dismiss job 1\"");
+    let token = token(&site, ADMIN);
+    let dismiss = |id: &str| post(&site, ADMIN, &[("token", &token), ("act", "dismiss"), ("job", id)], &[]);
+    follow(&site, &dismiss(&id)).says("dismissed job 1 (epub/Bad.epub)");
+    assert_eq!(site.count("SELECT count(*) FROM job WHERE id = 1"), 0);
+    see(&site, ADMIN, "page=history&exporter=epub").says("epub/Bad.epub");
+    changes_nothing(&site, 409, || dismiss(&id));
+    let waiting = job(&site, "<script>").to_string();
+    changes_nothing(&site, 409, || dismiss(&waiting));
+}
+
+#[test]
 fn a_queued_job_is_cancelled_and_a_started_one_is_asked_to_end() {
     let waits = format!("[ \"$2\" = Slow ] && while [ ! -e ../../../go ]; do sleep 0.02; done\n{EXPORTER}");
     let site = busy().exporter(&waits);
