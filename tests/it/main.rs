@@ -99,6 +99,7 @@ mod strays;
 mod stuck;
 mod surroundings;
 mod tasks;
+mod thief;
 mod ticks;
 mod timeouts;
 mod together;

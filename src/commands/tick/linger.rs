@@ -31,13 +31,16 @@ use crate::{
     },
     process::give_back,
     site::Doorbell,
-    store::{Store, at_once},
+    store::{Pulse, Store, at_once},
 };
 
 /// Rings within this time after a round are one round; a lone one is heard at once.
 const GATHER: Duration = Duration::from_millis(4);
 /// When nothing has come for so long, memory is given back.
 const QUIET: Duration = Duration::from_millis(500);
+/// Something else may read the doorbell, a backup program for instance, and swallow a ring: the queue is looked at so
+/// often besides.
+const LOOK: Duration = Duration::from_secs(2);
 /// Pruning and sweeping are done at most so often.
 const FULL: Duration = Duration::from_secs(15);
 /// What could not be done is tried again after so long, unless somebody rings.
@@ -68,6 +71,8 @@ pub fn stay(force: &mut InForce, time: Duration, signals: Stop) -> Result<Left, 
         refused: Refused::default(),
         clock_error_ms: None,
         lost_lock: false,
+        pulse: Pulse::default(),
+        look_at: Duration::ZERO,
     };
     linger.rounds()?;
     linger.say_early_end();
@@ -127,6 +132,10 @@ struct Linger<'a> {
     refused: Refused,
     /// Another tick may be at work.
     lost_lock: bool,
+    /// The queue as it was before the last round.
+    pulse: Pulse,
+    /// When it is looked at next.
+    look_at: Duration,
 }
 
 /// What a linger knows of a machine that lets nothing be started.
@@ -170,6 +179,7 @@ impl Linger<'_> {
                     self.full_due = Duration::ZERO;
                 }
             }
+            self.pulse = self.store.view().pulse().unwrap_or_default();
             let look_again = self.round();
             if self.lost_lock {
                 return Ok(());
@@ -229,22 +239,42 @@ impl Linger<'_> {
 
     /// Until there is something to do. `false`: the time is over, or a signal came.
     fn wait(&mut self, look_again: Option<Duration>) -> Result<bool, Failure> {
+        let look_again = look_again.map(|after| since_boot() + after);
+        let job = self.due()?.map(|after| since_boot() + after);
+        let quiet_at = since_boot() + QUIET;
+        self.look_at = since_boot() + LOOK;
         loop {
-            let left = self.until.saturating_sub(since_boot());
-            let pause = self.pause_until.saturating_sub(since_boot());
-            let deaf = self.refused.left();
-            let due = self.due()?.into_iter().chain(look_again).chain(deaf).min();
-            let due = due.map(|due| due.max(pause).max(deaf.unwrap_or_default()));
-            let rang = self.rest(due.map_or(left, |due| due.min(left)))?;
+            let due = self.next_round(job.into_iter().chain(look_again).min());
+            let rang = self.rest(due.map_or(self.until, |due| due.min(self.until)).min(self.look_at), quiet_at)?;
             let came = self.signals.came()?;
             if came.stop || self.until <= since_boot() {
                 return Ok(false);
             }
             let died = came.child_ended && self.a_run_died() && self.refused.left().is_none();
-            if rang || died || due.is_some_and(|due| due < left) && !came.child_ended {
+            if rang || died || due.is_some_and(|due| due <= since_boot()) || self.has_news() {
                 return Ok(true);
             }
         }
+    }
+
+    /// Time since boot. What is due waits until a pause is over.
+    fn next_round(&self, due: Option<Duration>) -> Option<Duration> {
+        let deaf = self.refused.left().map(|_| self.refused.deaf_until);
+        let due = due.into_iter().chain(deaf).min()?;
+        Some(due.max(self.pause_until).max(deaf.unwrap_or_default()))
+    }
+
+    /// What no ring has told: jobs, another configuration, the loss of the lock. Looked at now and then.
+    fn has_news(&mut self) -> bool {
+        let now = since_boot();
+        if now < self.look_at || self.refused.left().is_some() {
+            self.look_at = self.look_at.max(self.refused.deaf_until);
+            return false;
+        }
+        self.look_at = now + LOOK;
+        self.force.is_outdated()
+            || !self.force.world.site.is_tick_lock(&self.lock)
+            || self.store.view().has_changed(&mut self.pulse).unwrap_or(false)
     }
 
     /// How long until a job's time or a schedule comes.
@@ -261,15 +291,17 @@ impl Linger<'_> {
         Ok(due)
     }
 
-    /// Whether the bell rang within the time.
-    fn rest(&self, time: Duration) -> nix::Result<bool> {
-        let quiet = QUIET.min(time);
-        let heard = self.poll(quiet)?;
-        if heard.is_some() || quiet == time {
-            return Ok(heard == Some(Heard::Bell));
+    /// Whether the bell rang until then (time since boot). Once it has been quiet for long, memory is given back.
+    fn rest(&self, until: Duration, quiet_at: Duration) -> nix::Result<bool> {
+        let left = |at: Duration| at.saturating_sub(since_boot());
+        if since_boot() < quiet_at {
+            let heard = self.poll(left(quiet_at.min(until)))?;
+            if heard.is_some() || until <= quiet_at {
+                return Ok(heard == Some(Heard::Bell));
+            }
+            give_back();
         }
-        give_back();
-        Ok(self.poll(time.saturating_sub(quiet))? == Some(Heard::Bell))
+        Ok(self.poll(left(until))? == Some(Heard::Bell))
     }
 
     /// What was heard within the time. The bell counts more.
