@@ -264,7 +264,11 @@ impl<'a> Round<'a> {
     fn step(&mut self, name: &str, step: impl FnOnce(&mut Self) -> anyhow::Result<()>) {
         if let Err(error) = step(self) {
             self.lost_lock |= error.is::<LostLock>();
-            self.problem(format!("{name}: {error:#}"));
+            let sentence = format!("{name}: {error:#}");
+            match self.trouble {
+                Trouble::NothingStarts if name == "claim" => self.nothing_starts(&sentence, &sentence),
+                _ => self.problem(sentence),
+            }
         }
     }
 
