@@ -17,6 +17,15 @@ impl Config {
         self.broken.get_or_init(|| self.exporters.values().filter_map(problem).collect())
     }
 
+    /// Why the queued jobs of this exporter are held: it is not in the configuration, or broken there. Holding them uses
+    /// up no attempt, and when the configuration is put right they go on.
+    pub fn holds(&self, exporter: &str) -> Option<String> {
+        if !self.exporters.contains_key(exporter) {
+            return Some(format!("exporter {exporter} is not in the configuration"));
+        }
+        self.broken().get(exporter).map(|why| format!("exporter {exporter}: {why}"))
+    }
+
     /// Whether there are exporters, and nothing of any of them can be run.
     pub fn is_wholly_broken(&self) -> bool {
         !self.exporters.is_empty() && self.broken().len() == self.exporters.len()

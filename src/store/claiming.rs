@@ -26,7 +26,19 @@ const BEGIN_ATTEMPT: &str = "
 const SERVED: &str = "
     UPDATE queue SET served = max(?2, 1 + (SELECT max(served) FROM queue)) WHERE name = ?1";
 
+/// Without an attempt, and with none that could be taken for its reason.
+const REFUSE: &str = "
+    UPDATE job
+       SET status = 3, result = 'spawn', message = ?2, started = ?3, failed = ?3, attempt = NULL, waits = 0, reported = 0
+     WHERE id = ?1 AND status = 0";
+
 impl Tx<'_> {
+    /// A queued job that cannot be what its row says fails, which is not counted as an attempt. `false`: it is not queued
+    /// (any more).
+    pub fn refuse(&self, job: &Job, message: &str, now: Stamp) -> Result<bool> {
+        self.counting(job.id, || Ok(self.change(REFUSE, params![job.id, message, now])? == 1))
+    }
+
     /// Starts an attempt at a queued job: it counts from now on, a noted run is satisfied by it, and the queue has
     /// been served. `None`: the job is not queued (any more), or waits for its source.
     ///

@@ -49,6 +49,17 @@ pub(super) const EXPORTERS: &str = "
         SELECT (SELECT min(exporter) FROM job WHERE status >= 2 AND exporter > name) FROM failed WHERE name IS NOT NULL)
     SELECT name FROM queued WHERE name IS NOT NULL UNION SELECT name FROM failed WHERE name IS NOT NULL";
 
+pub(super) const QUEUED_EXPORTERS: &str = "
+    WITH RECURSIVE
+    queued (name) AS (
+        SELECT min(exporter) FROM job WHERE status = 0
+        UNION ALL
+        SELECT (SELECT min(exporter) FROM job WHERE status = 0 AND exporter > name) FROM queued WHERE name IS NOT NULL)
+    SELECT name FROM queued WHERE name IS NOT NULL LIMIT ?";
+
+pub(super) const QUEUED_OF: &str = "
+    SELECT count(*) FROM (SELECT 1 FROM job WHERE exporter = ? AND status = 0 LIMIT ?)";
+
 pub(super) const OLDEST_QUEUED_JOB: &str = "
     SELECT * FROM job WHERE exporter = ? AND queue = ? AND status = 0 ORDER BY queued_since LIMIT 1";
 
@@ -105,6 +116,18 @@ impl View<'_> {
     pub fn exporters(&self) -> Result<Vec<String>> {
         let names = self.with_room(|| self.all(EXPORTERS, [], |row| Ok(row.get::<_, Name>(0).ok())))?;
         Ok(names.into_iter().flatten().map(|name| name.0).collect())
+    }
+
+    /// The exporters that have a queued job, configured or not; at most `limit`.
+    pub fn queued_exporters(&self, limit: u32) -> Result<Vec<String>> {
+        let read = |row: &Row<'_>| Ok(row.get::<_, Name>(0).ok());
+        let names = self.with_room(|| self.all(QUEUED_EXPORTERS, params![limit], read))?;
+        Ok(names.into_iter().flatten().map(|name| name.0).collect())
+    }
+
+    /// How many queued jobs an exporter has, counted to `most`.
+    pub fn queued_of(&self, exporter: &str, most: u32) -> Result<u32> {
+        Ok(self.one(QUEUED_OF, params![exporter, most], |row| row.get(0))?.unwrap_or(0))
     }
 
     /// The job of this exporter and queue that is queued, and could have been started, for the longest time; and since

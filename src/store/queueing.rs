@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::anyhow;
 use rusqlite::{named_params, params};
 
-use super::{Result, StoreError, Tx, View, counts::Counted};
+use super::{Result, StoreError, Tx, View, choosing::json, counts::Counted};
 use crate::model::{clock::Stamp, job::Job, status::Outcome};
 
 pub(super) const INSERT: &str = "
@@ -49,7 +49,9 @@ const HASTEN: &str = "
 
 /// Those that wait for something come when they wait no longer.
 pub(super) const READY_IN: &str = "
-    SELECT * FROM job WHERE queue = ? AND status = 0 AND waits = 0 ORDER BY rank, due, id LIMIT ?";
+    SELECT * FROM job
+     WHERE queue = ?1 AND status = 0 AND waits = 0 AND exporter NOT IN (SELECT value FROM json_each(?2))
+     ORDER BY rank, due, id LIMIT ?3";
 
 const MOVE: &str = "UPDATE job SET queue = ? WHERE id = ? AND status = 0";
 
@@ -216,8 +218,8 @@ impl Tx<'_> {
 }
 
 impl View<'_> {
-    /// The first jobs of this queue that wait for nothing.
-    pub fn ready_in(&self, queue: &str, limit: u32) -> Result<Vec<Job>> {
-        self.jobs(READY_IN, params![queue, limit])
+    /// The first jobs of this queue that wait for nothing, those of the exporters in `without` left out.
+    pub fn ready_in(&self, queue: &str, without: &[String], limit: u32) -> Result<Vec<Job>> {
+        self.jobs(READY_IN, params![queue, json(without), limit])
     }
 }

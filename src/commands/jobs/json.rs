@@ -32,6 +32,14 @@ pub fn job(job: &Job) -> Map<String, Value> {
     }))
 }
 
+/// A job's row, and whether the configuration holds it, and why.
+pub fn held(row: &Job, why: Option<&str>) -> Map<String, Value> {
+    let mut fields = job(row);
+    fields.insert("held".into(), json!(why.is_some()));
+    fields.insert("reason".into(), json!(why));
+    fields
+}
+
 /// The names that other software of this kind uses, of an attempt.
 pub fn common(attempt: &Attempt) -> Map<String, Value> {
     let record = attempt.record.as_ref();

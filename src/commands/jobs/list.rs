@@ -6,6 +6,7 @@ use super::{filter, json, table::Table};
 use crate::{
     cli::{Format, ListArgs},
     commands::{paper::Paper, words, world::World},
+    config::Config,
     exit::Failure,
     logging,
     model::{clock::Stamp, job::Job, status::Status},
@@ -38,8 +39,8 @@ pub fn run(world: &World, args: &ListArgs) -> Result<(), Failure> {
     ids.truncate(if more { args.limit as usize } else { usize::MAX });
     let mut paper = Paper::new();
     match args.format {
-        Format::Text => as_table(&view, &ids, &mut paper)?,
-        Format::Json => as_json(&view, &ids, &mut paper)?,
+        Format::Text => as_table(world, &view, &ids, &mut paper)?,
+        Format::Json => as_json(world, &view, &ids, &mut paper)?,
     }
     paper.close()?;
     if more && args.format == Format::Text {
@@ -77,18 +78,19 @@ fn each(view: &View, ids: &[i64], paper: &mut Paper, mut show: impl FnMut(Found,
     Ok(())
 }
 
-fn as_json(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
+fn as_json(world: &World, view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
     each(view, ids, paper, |found, paper| match found {
-        Ok(job) => paper.json(&json::job(job).into()),
+        Ok(job) => paper.json(&json::held(job, held(&world.config, job).as_deref()).into()),
         Err(odd) => paper.json(&json!({ "id": odd.row, "status": "unreadable", "message": odd.to_string() })),
     })
 }
 
-fn as_table(view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
+fn as_table(world: &World, view: &View, ids: &[i64], paper: &mut Paper) -> anyhow::Result<()> {
     let now = Stamp::now();
     let mut table = Table::new(["ID", "STATUS", "QUEUE", "PRI", "CLIENT", "AGE", "TRIES", "FILENAME", "NOTE"]);
     each(view, ids, paper, |found, paper| match found {
-        Ok(job) => table.row(paper, with(cells(job, now), job.priority.to_string(), client(job.client.as_deref()))),
+        Ok(job) => table
+            .row(paper, with(cells(&world.config, job, now), job.priority.to_string(), client(job.client.as_deref()))),
         Err(odd) => table.row(paper, with(unreadable(odd), "-".to_owned(), "-".to_owned())),
     })?;
     table.finish(paper);
@@ -108,7 +110,7 @@ fn client(client: Option<&str>) -> String {
 }
 
 /// What a row tells: id, status, queue, age, attempts, filename, note.
-pub fn cells(job: &Job, now: Stamp) -> [String; 7] {
+pub fn cells(config: &Config, job: &Job, now: Stamp) -> [String; 7] {
     [
         job.id.to_string(),
         job.status.name().to_owned(),
@@ -116,7 +118,7 @@ pub fn cells(job: &Job, now: Stamp) -> [String; 7] {
         words::duration(now.since(job.submitted)),
         job.attempts.to_string(),
         job.filename.clone(),
-        note(job, now),
+        note(job, held(config, job).as_deref(), now),
     ]
 }
 
@@ -126,9 +128,17 @@ fn unreadable(odd: &Unreadable) -> [String; 7] {
     [odd.row.to_string(), "unreadable".to_owned(), dash(), dash(), dash(), dash(), note]
 }
 
+/// Why a queued job is held, if the configuration holds it.
+pub fn held(config: &Config, job: &Job) -> Option<String> {
+    if job.status == Status::Queued { config.holds(&job.exporter) } else { None }
+}
+
 /// What there is to say about where it stands.
-pub fn note(job: &Job, now: Stamp) -> String {
+pub fn note(job: &Job, held: Option<&str>, now: Stamp) -> String {
     let message = job.message.as_deref().unwrap_or_default();
+    if let Some(why) = held {
+        return format!("held: {why}");
+    }
     match job.status {
         Status::Queued if job.waits_for_source => {
             format!("waits for {}", job.source.as_deref().unwrap_or("its source"))

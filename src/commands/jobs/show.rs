@@ -28,6 +28,8 @@ pub struct Page {
     freshness: Option<Freshness>,
     /// Among those of its queue that wait for nothing.
     position: Option<u32>,
+    /// Why the configuration holds it.
+    held: Option<String>,
 }
 
 /// Prints the row, the attempts with their limits and usage, and the end of the last log.
@@ -53,12 +55,13 @@ pub fn gather(world: &World, view: &View, subject: Subject, attempts: u32) -> an
         .map(|(exporter, file)| freshness(file.made, Stamp::now(), exporter.ttl, exporter.stale));
     let waiting = subject.job.as_ref().filter(|job| job.status == Status::Queued);
     let position = waiting.map(|job| view.position(job)).transpose()?;
-    Ok(Page { subject, attempts, file, freshness, position })
+    let held = subject.job.as_ref().and_then(|job| list::held(&world.config, job));
+    Ok(Page { subject, attempts, file, freshness, position, held })
 }
 
 fn as_json(page: &Page) -> Map<String, Value> {
     let mut fields = match &page.subject.job {
-        Some(job) => json::job(job),
+        Some(job) => json::held(job, page.held.as_deref()),
         None => Map::from_iter([
             ("id".to_owned(), json!(page.subject.ended.as_ref().map(|newest| newest.job))),
             ("filename".to_owned(), json!(page.subject.filename)),
@@ -118,7 +121,7 @@ fn as_text(page: &Page, paper: &mut Paper) {
 /// All of the job and its file that has a name and a value.
 pub fn facts(page: &Page) -> Vec<(&'static str, String)> {
     let mut facts = match &page.subject.job {
-        Some(job) => of_job(job, page.position),
+        Some(job) => of_job(job, page),
         None => of_past(page),
     };
     facts.extend(page.file.as_ref().map(|file| ("in cache", in_cache(file, page.freshness))));
@@ -145,13 +148,13 @@ fn in_cache(file: &Cached, freshness: Option<Freshness>) -> String {
     format!("{}, {}, made {age} ago", freshness.map_or("", fresh_word), words::bytes(file.size))
 }
 
-fn of_job(job: &Job, position: Option<u32>) -> Vec<(&'static str, String)> {
+fn of_job(job: &Job, page: &Page) -> Vec<(&'static str, String)> {
     let now = Stamp::now();
     let stamp = |name, stamp: Option<Stamp>| stamp.map(|stamp| (name, moment(stamp, now)));
     let facts = [
         Some(("job", job.id.to_string())),
         Some(("file", job.filename.clone())),
-        Some(("status", status(job, position, now))),
+        Some(("status", status(job, page, now))),
         Some(("exporter", job.exporter.clone())),
         Some(("parameters", job.params.clone())),
         Some(("queue", format!("{}, priority {}", job.queue, job.priority))),
@@ -167,9 +170,9 @@ fn of_job(job: &Job, position: Option<u32>) -> Vec<(&'static str, String)> {
     facts.into_iter().flatten().collect()
 }
 
-fn status(job: &Job, position: Option<u32>, now: Stamp) -> String {
-    let note = list::note(job, now);
-    let place = position.map(|place| format!("place {place} in its queue"));
+fn status(job: &Job, page: &Page, now: Stamp) -> String {
+    let note = list::note(job, page.held.as_deref(), now);
+    let place = page.position.filter(|_| page.held.is_none()).map(|place| format!("place {place} in its queue"));
     let notes = [place, Some(note).filter(|note| !note.is_empty())];
     notes.into_iter().flatten().fold(job.status.name().to_owned(), |text, note| format!("{text}, {note}"))
 }

@@ -2,7 +2,10 @@
 
 use std::{fs, io, time::Duration};
 
-use super::{gather::Report, running::Running};
+use super::{
+    gather::{MOST_HELD, Report},
+    running::Running,
+};
 use crate::{
     commands::{queues::Queue, tick::clock::doubt_sentence, words, world::World},
     model::{
@@ -68,6 +71,7 @@ pub fn all(world: &World, report: &Report) -> Vec<Finding> {
     found.extend(refused(world, report));
     found.extend(report.queues.iter().flat_map(queue));
     found.extend(world.config.broken().iter().map(exporter));
+    found.extend(report.held.iter().map(unconfigured));
     found.extend(report.breakers.iter().map(breaker));
     found.extend(report.running.iter().filter_map(run));
     found.extend(waiting(report));
@@ -243,6 +247,16 @@ fn held(queue: &Queue) -> Option<Finding> {
 
 fn exporter((name, why): (&String, &String)) -> Finding {
     critical("exporter_broken", format!("exporter {name}: {why}; its jobs wait until the configuration is corrected"))
+}
+
+fn unconfigured((name, count): &(String, u32)) -> Finding {
+    let more = if *count >= MOST_HELD { "at least " } else { "" };
+    let jobs = words::count(u64::from(*count), "queued job");
+    let text = format!(
+        "exporter {name} is not in the configuration: {more}{jobs} of it held; configure it again, or give them up with \
+         `pressroom jobs cancel --exporter {name}`"
+    );
+    warning("exporter_missing", text)
 }
 
 fn breaker((name, state): &(String, Breaker)) -> Finding {

@@ -11,7 +11,11 @@ use crate::{
     commands::{
         queues::{self, Queue},
         request::breaker_of,
-        tick::{self, expire, prune, seats::Seats, standstill::Still},
+        tick::{
+            self, expire, prune,
+            seats::{self, Seats},
+            standstill::Still,
+        },
         world::World,
     },
     model::{
@@ -24,6 +28,11 @@ use crate::{
     site,
     store::{Event, Store, Tally, View},
 };
+
+/// Exporters that are not configured and named all the same.
+const MOST_NAMED: usize = 10;
+/// So many jobs of each are counted.
+pub const MOST_HELD: u32 = 10_000;
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -65,6 +74,8 @@ pub struct Report {
     pub breakers: Vec<(String, Breaker)>,
     /// Why ticks refuse the database, though it can be read.
     pub refused: Option<String>,
+    /// Exporters that are not in the configuration and have queued jobs, which are held, and how many.
+    pub held: Vec<(String, u32)>,
     /// A process that holds the write lock and does not let go.
     pub writer: Option<String>,
     /// Since the beginning.
@@ -135,6 +146,7 @@ impl Report {
             still_failed: view.failed_since(now.minus(HOUR))?,
             breakers: breakers(world, view, now)?,
             refused: view.expect_machine(&site::machine_id()).err().map(|error| error.to_string()),
+            held: held(world, view)?,
             writer: running::stuck_writer(&world.config.database),
             tallies: view.tallies()?,
             findings: Vec::new(),
@@ -230,6 +242,12 @@ fn disk(world: &World) -> Disk {
         database,
         wal,
     }
+}
+
+/// The first few: the web user can make up any number of names.
+fn held(world: &World, view: &View) -> anyhow::Result<Vec<(String, u32)>> {
+    let names = seats::unknown(&world.config, view)?.into_iter().take(MOST_NAMED);
+    names.map(|name| Ok((name.clone(), view.queued_of(&name, MOST_HELD)?))).collect()
 }
 
 fn breakers(world: &World, view: &View, now: Stamp) -> anyhow::Result<Vec<(String, Breaker)>> {

@@ -36,6 +36,7 @@ pub fn object(report: &Report) -> Value {
         "dropped": counts(report.dropped.iter().map(|(reason, count)| (reason.name(), *count))),
         "failures": counts(report.failures().map(|(outcome, count)| (outcome.name(), count))),
         "breakers": report.breakers.iter().map(breaker).collect::<Value>(),
+        "held": report.held.iter().map(|(exporter, jobs)| json!({ "exporter": exporter, "jobs": jobs })).collect::<Value>(),
         "database_writer": report.writer,
     })
 }

@@ -10,14 +10,14 @@ use anyhow::bail;
 use super::{Round, Trouble, expect_lock, launch, seats::Seats, slices, standstill};
 use crate::{
     commands::{
-        ending::{Ended, fail_dependents},
+        ending::fail_dependents,
         fit,
         request::{Ask, SourceState, renew_source, source_of},
         world::World,
     },
     config::Exporter,
     model::{
-        attempt::{AttemptId, Claim, Record},
+        attempt::{AttemptId, Claim},
         clock::Stamp,
         event::ActivityEvent,
         job::Job,
@@ -156,13 +156,16 @@ enum Taken {
 }
 
 fn take(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Taken> {
+    if world.config.holds(&job.exporter).is_some() {
+        return Ok(Taken::Not);
+    }
     match fit(world, job) {
         Ok(ask) if !fit::may_be_in(&ask, &job.queue) => {
             standstill::move_to(world, tx, job, fit::home(&ask), now)?;
             Ok(Taken::Moved)
         }
         Ok(ask) => Ok(start(world, tx, job, &ask, now)?.map_or(Taken::Not, |seat| Taken::Claimed(Box::new(seat)))),
-        Err(sentence) => refuse(world, tx, job, &sentence, now).map(|()| Taken::Not),
+        Err(sentence) => refuse(tx, job, &sentence, now).map(|()| Taken::Not),
     }
 }
 
@@ -218,15 +221,9 @@ fn limits(tx: &Tx, exporter: &Exporter, job: &Job) -> anyhow::Result<Limits> {
     Ok(tx.escalated(job)?.map_or_else(|| exporter.limits.clone(), |row| fit::limits(exporter, &row)))
 }
 
-/// A row that no longer fits is an attempt that could not be started.
-fn refuse(world: &World, tx: &Tx, job: &Job, sentence: &str, now: Stamp) -> anyhow::Result<()> {
-    let attempt = AttemptId::from(process::new_id()?);
-    let exporter = world.config.exporters.get(&job.exporter);
-    let limits = exporter.map_or_else(Limits::none, |exporter| exporter.limits.clone());
-    if let Some(claim) = tx.claim(job, &attempt, &limits, now, now)? {
-        let detail = Some(sentence.to_owned());
-        let record = Record { detail, ..Record::bare(Outcome::Spawn, now, Duration::ZERO) };
-        Ended::new(&claim, &record).close(tx, &world.config)?;
-    }
-    Ok(())
+/// A row that does not fit its exporter's rules was queued under other ones, or was not written by us, which cannot be
+/// told apart: it fails, and uses up no attempt.
+fn refuse(tx: &Tx, job: &Job, sentence: &str, now: Stamp) -> anyhow::Result<()> {
+    tx.refuse(job, sentence, now)?;
+    fail_dependents(tx, &job.filename, Outcome::Spawn, sentence)
 }

@@ -1,6 +1,6 @@
 //! Jobs in a queue that is no longer configured go where a request would put them now, or they would never be started.
 
-use super::{Round, claim, standstill};
+use super::{Round, claim, seats, standstill};
 use crate::{
     commands::{fit, world::World},
     model::job::Job,
@@ -10,12 +10,18 @@ use crate::{
 /// So many of one queue go in one round.
 const BATCH: u32 = 1000;
 
-/// Moves those that wait for nothing; the others follow when they wait no longer.
+/// Moves those that wait for nothing; the others follow when they wait no longer. What is held for want of its exporter
+/// stays: nobody knows where it belongs.
 pub fn jobs(round: &mut Round) -> anyhow::Result<()> {
-    for queue in homeless(&round.store.view(), round.world)? {
-        let (world, now) = (round.world, round.now);
+    let (world, now) = (round.world, round.now);
+    let held = seats::unknown(&world.config, &round.store.view())?;
+    for queue in homeless(&round.store.view(), world)? {
+        // Looked at first: the write lock is not for a round that moves nothing.
+        if round.store.view().ready_in(&queue, &held, 1)?.is_empty() {
+            continue;
+        }
         let moved = round.store.immediate(|tx| {
-            let jobs = tx.ready_in(&queue, BATCH)?;
+            let jobs = tx.ready_in(&queue, &held, BATCH)?;
             for job in &jobs {
                 standstill::move_to(world, tx, job, home(world, job), now)?;
             }

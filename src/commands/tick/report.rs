@@ -151,19 +151,27 @@ struct Subject<'a> {
     result: &'a str,
     /// With which it has failed.
     source: Option<&'a str>,
+    /// Why it failed without an attempt.
+    message: Option<&'a str>,
 }
 
 impl<'a> From<&'a Job> for Subject<'a> {
     fn from(job: &'a Job) -> Self {
         let result = job.result.as_deref().unwrap_or(job.status.name());
-        Self { id: job.id, filename: &job.filename, result, source: failed_source(job) }
+        Self {
+            id: job.id,
+            filename: &job.filename,
+            result,
+            source: failed_source(job),
+            message: job.message.as_deref(),
+        }
     }
 }
 
 impl<'a> From<&'a Notice> for Subject<'a> {
     fn from(notice: &'a Notice) -> Self {
         let (filename, result) = (&notice.filename, notice.result.name());
-        Self { id: notice.job, filename, result, source: notice.source.as_deref() }
+        Self { id: notice.job, filename, result, source: notice.source.as_deref(), message: None }
     }
 }
 
@@ -173,7 +181,10 @@ fn sentence(job: &Subject, last: Option<&Attempt>) -> String {
     if let Some(source) = job.source {
         return line + &format!(", since {source} could not be made");
     }
-    let Some(attempt) = last else { return line };
+    let Some(attempt) = last else {
+        line.extend(job.message.map(|message| format!(", {message}")));
+        return line;
+    };
     if let Some(record) = &attempt.record {
         line.extend(record.exit_code.filter(|code| *code != 0).map(|code| format!(", exit status {code}")));
         line.extend(record.signal.map(|signal| format!(", signal {signal}")));

@@ -91,6 +91,10 @@ impl Seats {
     }
 
     fn hold_broken(&mut self, config: &Config, view: &View, now: Stamp, dead: &[Job]) -> anyhow::Result<()> {
+        for name in unknown(config, view)? {
+            self.reasons.push(format!("exporter {name} is not in the configuration; its jobs are held"));
+            self.held_back.push(name);
+        }
         for (name, why) in config.broken() {
             self.reasons.push(format!("exporter {name}: {why}; its jobs wait until the configuration is corrected"));
             self.held_back.push(name.clone());
@@ -136,6 +140,17 @@ impl Seats {
             self.held_back.push(job.exporter.clone());
         }
     }
+}
+
+/// So many exporters without a configuration are named. Jobs of further ones are put aside as they are met.
+const MOST_UNKNOWN: u32 = 1000;
+
+/// Exporters that have queued jobs and are not in the configuration: their jobs are held.
+pub fn unknown(config: &Config, view: &View) -> anyhow::Result<Vec<String>> {
+    let configured = u32::try_from(config.exporters.len()).unwrap_or(u32::MAX);
+    let mut names = view.queued_exporters(MOST_UNKNOWN.saturating_add(configured))?;
+    names.retain(|name| !config.exporters.contains_key(name));
+    Ok(names)
 }
 
 /// Counts by name, one less for each of `gone`; names with none left are left out.

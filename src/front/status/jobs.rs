@@ -114,7 +114,8 @@ pub(super) fn choice(visit: &Visit, name: &str, label: &str, words: Vec<String>)
 }
 
 fn row(visit: &Visit, job: &Job) -> Value {
-    let [id, status, queue, age, tries, filename, note] = list::cells(job, visit.now).map(|cell| shown::line(&cell));
+    let [id, status, queue, age, tries, filename, note] =
+        list::cells(&visit.world.config, job, visit.now).map(|cell| shown::line(&cell));
     context! { id, status, queue, age, tries, filename, note, url => url(Some(job.id), &job.filename) }
 }
 

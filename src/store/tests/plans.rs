@@ -43,6 +43,8 @@ fn every_hot_statement_uses_its_index() {
         (counting::RUNNING_BY_EXPORTER, "USING COVERING INDEX job_started"),
         (counting::EXPORTERS, "SEARCH job USING COVERING INDEX job_queued (exporter>?)"),
         (counting::FAILED_SINCE, "USING INDEX job_failed_in"),
+        (counting::QUEUED_EXPORTERS, "SEARCH job USING COVERING INDEX job_queued (exporter>?)"),
+        (counting::QUEUED_OF, "SEARCH job USING COVERING INDEX job_queued (exporter=?)"),
         (counting::FAILED_BY_QUEUE, "USING COVERING INDEX job_failed_in"),
         (counting::OLDEST_QUEUED_JOB, "SEARCH job USING INDEX job_queued (exporter=? AND queue=?)"),
         (standstill::QUEUES_OF, "SEARCH job USING COVERING INDEX job_queued (exporter=? AND queue>?)"),
