@@ -127,9 +127,12 @@ pub struct RequestArgs {
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct TickArgs {
-    /// Print what a round would do; change nothing
+    /// Print what the next round does; change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// How to print the plan
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", requires = "dry_run")]
+    pub format: Format,
     /// Stay so long and start jobs as soon as they are asked for
     #[arg(long = "for", value_name = "DURATION", value_parser = clock::parse_duration)]
     pub linger: Option<Duration>,

@@ -78,6 +78,19 @@ impl Site {
         }
     }
 
+    /// What [`Site::try_take`] would find, without keeping the lock: the file of a free one is only open for reading.
+    pub fn look_at_lock(&self, attempt: &AttemptId) -> Probe {
+        let lock = match open_regular(&self.lock_of(attempt), OpenOptions::new().read(true)) {
+            Ok(lock) => lock,
+            Err(error) => return if sight(&error) == Sight::Missing { Probe::Missing } else { Probe::Unverified },
+        };
+        match held(FileExt::try_lock_shared(&lock)) {
+            Ok(true) => Probe::Alive,
+            Ok(false) if FileExt::unlock(&lock).is_ok() => Probe::Free(lock),
+            Ok(false) | Err(_) => Probe::Unverified,
+        }
+    }
+
     /// Opens a lock that is there.
     fn open_lock(&self, attempt: &AttemptId, how: &mut OpenOptions) -> Result<File, Sight> {
         self.open_if_own(&self.lock_of(attempt), how).map_err(|error| sight(&error))

@@ -42,7 +42,7 @@ fn lets_all_be_made(site: &Site) {
 fn no_more_run_than_the_host_allows() {
     let site = site("min_free_memory = \"0B\"\nmax_running = 2");
     start(&site);
-    holds(&site, 2, "hold host: 2 of 2 are running");
+    holds(&site, 2, ": no seat is free on the host, which has 2");
     lets_all_be_made(&site);
 }
 
@@ -50,11 +50,11 @@ fn no_more_run_than_the_host_allows() {
 fn while_memory_is_short_one_runs_all_the_same() {
     let site = site("min_free_memory = \"1000TB\"");
     start(&site);
-    holds(&site, 1, "hold host: less memory is free than min_free_memory");
+    holds(&site, 1, ": less memory is free than min_free_memory");
     go(&site);
     wait_for_runs(&site);
     std::fs::remove_file(site.path("go")).unwrap();
-    holds(&site, 1, "hold host: less memory");
+    holds(&site, 1, ": less memory");
     go(&site);
     wait_for_runs(&site);
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 2);
@@ -63,7 +63,7 @@ fn while_memory_is_short_one_runs_all_the_same() {
 #[test]
 fn while_the_disk_is_low_nothing_is_claimed_and_nothing_is_promised() {
     let site = site("min_free_memory = \"0B\"").head(&head("1000TB", "min_free_memory = \"0B\""));
-    holds(&site, 0, "hold cache: less disk space is free than min_free");
+    holds(&site, 0, ": less disk space is free than min_free");
     site.ask("four").exits(69).stdout("unavailable the server is low on disk space\n");
     site.ask("one").exits(75).stdout("queued 1\n");
     let site = site.head(&head("0B", "min_free_memory = \"0B\""));
@@ -75,5 +75,5 @@ fn while_the_disk_is_low_nothing_is_claimed_and_nothing_is_promised() {
 fn a_paused_queue_is_named() {
     let site = site("min_free_memory = \"0B\"");
     site.database().execute("UPDATE queue SET mode = 'paused'", []).unwrap();
-    holds(&site, 0, "hold queue default: paused");
+    holds(&site, 0, ": queue default is paused");
 }

@@ -40,7 +40,7 @@ fn dry(site: &Site) -> Done {
 fn it_opens_after_failures_of_different_files_and_says_so() {
     let site = broken(SCRIPT);
     assert_eq!(results(&site), "exit exit exit");
-    dry(&site).says("hold exporter epub: its breaker is open until ");
+    dry(&site).says(": the breaker of exporter epub is open until ");
     site.tick().exits(0);
     assert_eq!(results(&site), "exit exit exit", "nothing is started");
     site.ask("six").exits(69).stdout("unavailable this export is failing just now\n");
@@ -55,7 +55,7 @@ fn after_its_pause_one_runs_at_a_time_until_one_succeeds() {
     site.ask("six").exits(75);
     start(&site);
     assert_eq!(site.count("SELECT count(*) FROM job WHERE status = 1"), 1);
-    dry(&site).says("hold exporter epub: its breaker lets one run at a time");
+    dry(&site).says(": the breaker of exporter epub lets one run at a time");
     site.brief_tick().exits(0);
     assert_eq!(site.count("SELECT count(*) FROM job WHERE status = 1"), 1);
     std::fs::write(site.path("go"), "").unwrap();
@@ -72,7 +72,7 @@ fn a_trial_that_fails_opens_it_again() {
     site.tick().exits(0);
     site.tick().exits(0);
     assert_eq!(results(&site), "exit exit exit exit");
-    dry(&site).says("hold exporter epub: its breaker is open until ");
+    dry(&site).says(": the breaker of exporter epub is open until ");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_retry_that_succeeds_closes_it() {
         site.ask(title).exits(75);
     }
     site.tick().exits(0);
-    dry(&site).says("hold exporter epub: its breaker is open until ");
+    dry(&site).says(": the breaker of exporter epub is open until ");
     std::fs::write(site.path("mended"), "").unwrap();
     site.clock(301.0);
     site.tick().exits(0); // one at a time: a retry

@@ -188,7 +188,7 @@ fn a_broken_pattern_uses_up_no_job() {
     let site = site.more(&rules("[A-Za-z+"));
     let why = "exporter epub: the pattern \"[A-Za-z+\" of parameter title is not a regular expression: unclosed character class";
     site.run(&["check"]).exits(78).warns(why);
-    site.run(&["tick", "--dry-run", "--allow-root"]).exits(0).says(&format!("hold {why}")).says("note");
+    site.run(&["tick", "--dry-run", "--allow-root"]).exits(0).says(&format!(": {why}")).says("note");
     let told = site.tick();
     told.exits(0).warns(why).warns("exporter pdf: ");
     assert_eq!(told.err().matches(why).count(), 1);

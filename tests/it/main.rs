@@ -61,6 +61,7 @@ mod outside;
 mod overseen;
 mod package;
 mod passing;
+mod planned;
 mod programs;
 mod pruning;
 mod queues;

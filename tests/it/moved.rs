@@ -14,7 +14,8 @@ fn a_job_whose_queue_is_no_longer_configured_goes_where_a_request_would_put_it()
     assert_eq!(site.text("SELECT queue FROM job"), "slow");
     let site = site.exporter(NOTING).more("");
     let dry = site.run(&["tick", "--dry-run", "--allow-root"]);
-    dry.exits(0).says("move the jobs of queue slow: it is no longer configured");
+    dry.exits(0).says("move job 1 (epub/Emma.epub): from queue slow to queue default");
+    dry.says("claim job 1 (epub/Emma.epub)");
     site.ask("Emma").exits(75);
     site.tick().exits(0).stderr("");
     assert_eq!(lines(&site, "runs"), ["Emma"]);
@@ -66,6 +67,7 @@ fn a_job_whose_exporter_is_gone_is_held_and_goes_on_when_it_is_back() {
         assert_eq!((&told["status"], &told["held"], &told["reason"]), (&"queued".into(), &true.into(), &why.into()));
     }
     site.run(&["status"]).exits(1).says(&format!("warning: {why}: 1 queued job of it held"));
+    site.run(&["tick", "--dry-run"]).exits(0).stdout(&format!("hold job 1 (old/Emma.txt): {why}\n"));
     let site = site.more(&format!("{SLOW}{OLD}"));
     site.tick().exits(0).stderr("");
     request(&site, "old title=Emma").exits(0);

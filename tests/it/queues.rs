@@ -9,7 +9,7 @@ fn a_paused_queue_takes_requests_and_starts_nothing_until_it_is_resumed() {
     site.ask("Emma").exits(75).stdout("queued 1\n");
     site.tick().exits(0).stdout("").stderr("");
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 0);
-    site.run(&["tick", "--dry-run", "--allow-root"]).says("queue default: paused");
+    site.run(&["tick", "--dry-run", "--allow-root"]).says("(epub/Emma.epub): queue default is paused");
     site.run(&["queues", "resume", "default"]).exits(0).stdout("queue default is open\n");
     site.tick();
     site.ask("Emma").exits(0);

@@ -101,7 +101,9 @@ fn a_paused_queue_takes_requests_and_starts_nothing() {
     set_mode(&site, "default", "paused");
     site.ask("Emma").exits(75).stdout("queued 1\n");
     site.tick().exits(0).stdout("").stderr("");
-    site.run(&["tick", "--dry-run", "--allow-root"]).exits(0).says("hold queue default: paused");
+    site.run(&["tick", "--dry-run", "--allow-root"])
+        .exits(0)
+        .stdout("hold job 1 (epub/Emma.epub): queue default is paused\n");
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 0);
     set_mode(&site, "default", "open");
     site.tick().exits(0);

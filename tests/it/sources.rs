@@ -218,7 +218,9 @@ fn the_dry_run_says_which_source_would_be_made_first() {
     std::fs::remove_file(site.cached("epub/Emma.epub")).unwrap();
     set_mode(&site, "paper", "open");
     let dry = site.run(&["tick", "--dry-run", "--allow-root"]);
-    dry.exits(0).says("(pdf/Emma.pdf): epub/Emma.epub is made first");
+    dry.exits(0).says("queue job 3 (epub/Emma.epub): pdf/Emma.pdf is made from it");
+    dry.says("claim job 3 (epub/Emma.epub): ")
+        .says("(pdf/Emma.pdf): it waits for its source epub/Emma.epub, which is started");
     assert_eq!(site.count("SELECT count(*) FROM job"), 1);
 }
 

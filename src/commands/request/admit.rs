@@ -110,7 +110,12 @@ fn over_limit(world: &World, view: &View, ask: &Ask, sources: u64, now: Stamp) -
 
 /// Below `min_free` nothing is claimed, so nothing is promised.
 pub fn disk_is_low(world: &World) -> bool {
-    site::free_bytes(&world.site.cache()).is_ok_and(|free| free < world.config.cache.min_free)
+    disk_is_low_with(world, 0)
+}
+
+/// The same when so many bytes more will be free.
+pub fn disk_is_low_with(world: &World, freed: u64) -> bool {
+    site::free_bytes(&world.site.cache()).is_ok_and(|free| free.saturating_add(freed) < world.config.cache.min_free)
 }
 
 /// Whether the exporter's machine is broken, from its last first attempts.

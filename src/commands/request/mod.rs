@@ -15,12 +15,12 @@ mod renew;
 pub mod say;
 mod wait;
 
-pub use admit::{breaker_of, disk_is_low, full as admit_queue};
+pub use admit::{breaker_of, disk_is_low, disk_is_low_with, full as admit_queue};
 pub use ask::{Ask, pair};
 pub use chain::{Placed, enqueue, source_of};
 pub use name::download as download_name;
 pub use pipeline::{answer, at_once, ready};
-pub use renew::{SourceState, missing_source, renew_source};
+pub use renew::{SourceState, renew_source};
 pub use wait::until_settled;
 
 use super::{

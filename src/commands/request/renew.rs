@@ -58,10 +58,3 @@ fn usable(world: &World, view: &View, source: &Ask, job: &Job, now: Stamp) -> an
     let began = view.latest_ok(&source.filename)?.map_or(cached.made, |attempt| attempt.counts_from);
     Ok(source.after.is_none_or(|after| began >= after).then_some(began))
 }
-
-/// The source that would have to be made first; for the dry run, which can queue nothing.
-pub fn missing_source(world: &World, view: &View, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<Option<String>> {
-    let Some(source) = source_of(&world.config, ask)? else { return Ok(None) };
-    let source = Ask { after: job.source_after, ..source };
-    Ok(usable(world, view, &source, job, now)?.is_none().then_some(source.filename))
-}

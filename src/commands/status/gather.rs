@@ -129,7 +129,7 @@ impl Report {
             failed: view.failed_by_queue()?,
             running: running::all(world, view, now)?,
             max_running: world.config.host.max_running,
-            held_back: Seats::of(world, view, now, &[])?.reasons,
+            held_back: Seats::of(world, view, now)?.reasons,
             oldest: oldest(view)?,
             impatient: impatient(world, view, now)?,
             dropped: view.dropped_since(now.minus(HOUR))?,

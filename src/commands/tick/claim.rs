@@ -3,11 +3,16 @@
 //! The lock of an attempt is made and held before the commit: a started job is never without a held lock, so nobody
 //! can take a healthy job for a lost one (invariant 4).
 
-use std::{fmt, fs::File, io, time::Duration};
+use std::{collections::BTreeMap, fmt, fs::File, io, time::Duration};
 
 use anyhow::bail;
 
-use super::{Round, Trouble, expect_lock, launch, seats::Seats, slices, standstill};
+use super::{
+    Round, Trouble, expect_lock, launch,
+    plan::{Reason, Step},
+    seats::Seats,
+    slices, standstill,
+};
 use crate::{
     commands::{
         ending::fail_dependents,
@@ -15,7 +20,10 @@ use crate::{
         request::{Ask, SourceState, renew_source, source_of},
         world::World,
     },
-    config::Exporter,
+    config::{
+        Exporter,
+        command::{self, Places},
+    },
     model::{
         attempt::{AttemptId, Claim},
         clock::Stamp,
@@ -23,7 +31,7 @@ use crate::{
         job::Job,
         limits::Limits,
         point,
-        status::Outcome,
+        status::{Outcome, Status},
     },
     process,
     store::{StoreError, Tx},
@@ -44,10 +52,15 @@ pub fn wake(round: &mut Round) -> anyhow::Result<()> {
     // A clock that is wrongly ahead wakes only what was put off by itself.
     let ahead = round.clock_doubt.as_ref().filter(|doubt| doubt.right < round.now);
     let asleep = ahead.map(|doubt| (doubt.right, doubt.from));
+    let mut jobs = 0;
     round.repeat(slices::end(), |tx| {
         let now = Stamp::now();
-        Ok(asleep.map_or_else(|| tx.wake(now), |(after, before)| tx.wake_except(now, after, before))? > 0)
-    })
+        let woken = asleep.map_or_else(|| tx.wake(now), |(after, before)| tx.wake_except(now, after, before))?;
+        jobs += woken;
+        Ok(woken > 0)
+    })?;
+    round.note(|| Step::Wake { jobs });
+    Ok(())
 }
 
 /// One batch of claims, then one launch for each.
@@ -61,15 +74,19 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
     for reason in &seats.reasons {
         tracing::info!(reason, "held back");
     }
-    let world = round.world;
     process::prepare_ids()?;
     // The round may have begun long ago: a job that starts now must count for whoever asked in between.
-    let mut problems = Vec::new();
-    let lock = round.lock;
+    let (world, lock) = (round.world, round.lock);
+    let mut batch = Batch::new(round, Stamp::now());
     let claimed = round.store.immediate(|tx| {
         expect_lock(world, lock)?;
-        batch(world, tx, &mut seats, Stamp::now(), &mut problems)
+        batch.claim(tx, &mut seats)
     });
+    let Batch { problems, steps, aside, .. } = batch;
+    if let Some(plan) = &mut round.plan {
+        plan.steps.extend(steps);
+        plan.aside = aside;
+    }
     for problem in problems {
         round.problem(problem);
     }
@@ -86,6 +103,10 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
         }
     };
     round.look_again = seats.look_again;
+    if let Some(plan) = &mut round.plan {
+        plan.seats = Some(seats);
+        return Ok(()); // its claims are steps, in their places
+    }
     point::at("tick-claimed");
     launch::all(round, claimed);
     Ok(())
@@ -102,36 +123,132 @@ const SOON: Duration = Duration::from_secs(1);
 /// After so many jobs that cannot be claimed it is not the jobs' matter.
 const MOST: usize = 20;
 
-fn batch(
-    world: &World,
-    tx: &Tx,
-    seats: &mut Seats,
+/// The claims of one round, and what is met on the way.
+struct Batch<'a> {
+    world: &'a World,
     now: Stamp,
-    problems: &mut Vec<String>,
-) -> anyhow::Result<Vec<Seat>> {
-    let mut claimed = Vec::new();
-    let mut skip = Vec::new();
-    while skip.len() < ASIDE
-        && let Some(job) = tx.next_ready(&seats.queues(), &seats.held_back, &skip)?
-    {
-        // What fails for one job is undone, and the others are claimed.
-        match tx.alone(|| take(world, tx, &job, now))? {
-            Ok(Taken::Claimed(seat)) => {
-                seats.take(&job);
-                claimed.push(*seat);
+    /// No lock is made.
+    is_plan: bool,
+    problems: Vec<String>,
+    /// For a plan.
+    steps: Vec<Step>,
+    aside: BTreeMap<i64, Reason>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(round: &Round<'a>, now: Stamp) -> Self {
+        let (problems, steps, aside) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { world: round.world, now, is_plan: round.plan.is_some(), problems, steps, aside }
+    }
+
+    fn claim(&mut self, tx: &Tx, seats: &mut Seats) -> anyhow::Result<Vec<Seat>> {
+        let mut claimed = Vec::new();
+        let mut skip = Vec::new();
+        while skip.len() < ASIDE
+            && let Some(job) = tx.next_ready(&seats.queues(), &seats.held_back, &skip)?
+        {
+            // What fails for one job is undone, and the others are claimed.
+            match tx.alone(|| self.take(tx, &job))? {
+                Ok(Taken::Claimed(seat)) => {
+                    seats.take(&job);
+                    claimed.push(*seat);
+                }
+                Ok(Taken::Moved) => {}
+                Ok(Taken::Not) => skip.push(job.id),
+                Err(error) if error.is::<NoLock>() || self.problems.len() >= MOST => return Err(error),
+                Err(error) => {
+                    let text = format!("cannot claim job {} ({}): {error:#}", job.id, job.filename);
+                    self.aside.insert(job.id, Reason::new("problem", text.clone()));
+                    self.problems.push(text);
+                    skip.push(job.id);
+                }
             }
-            Ok(Taken::Moved) => {}
-            Ok(Taken::Not) => skip.push(job.id),
-            Err(error) if error.is::<NoLock>() || problems.len() >= MOST => return Err(error),
-            Err(error) => {
-                problems.push(format!("cannot claim job {} ({}): {error:#}", job.id, job.filename));
-                skip.push(job.id);
+        }
+        seats.look_again = seats.look_again.or((skip.len() == ASIDE).then_some(SOON));
+        point::at("tick-before-commit");
+        Ok(claimed)
+    }
+
+    fn take(&mut self, tx: &Tx, job: &Job) -> anyhow::Result<Taken> {
+        let world = self.world;
+        if world.config.holds(&job.exporter).is_some() {
+            return Ok(Taken::Not);
+        }
+        match fit(world, job) {
+            Ok(ask) if !fit::may_be_in(&ask, &job.queue) => {
+                let (from, to) = (job.queue.clone(), fit::home(&ask).to_owned());
+                standstill::move_to(world, tx, job, &to, self.now)?;
+                self.steps.push(Step::Move { job: job.into(), from, to });
+                Ok(Taken::Moved)
+            }
+            Ok(ask) => Ok(self.start(tx, job, &ask)?.map_or(Taken::Not, |seat| Taken::Claimed(Box::new(seat)))),
+            Err(sentence) => {
+                refuse(tx, job, &sentence, self.now)?;
+                self.steps.push(Step::Fail { job: job.into(), why: sentence });
+                Ok(Taken::Not)
             }
         }
     }
-    seats.look_again = seats.look_again.or((skip.len() == ASIDE).then_some(SOON));
-    point::at("tick-before-commit");
-    Ok(claimed)
+
+    fn start(&mut self, tx: &Tx, job: &Job, ask: &Ask) -> anyhow::Result<Option<Seat>> {
+        let (world, now) = (self.world, self.now);
+        let source = source_of(&world.config, ask)?.map(|source| source.filename);
+        let counts_from = match renew_source(world, tx, ask, job, now)? {
+            SourceState::None => now,
+            SourceState::Ready(counts_from) => counts_from,
+            SourceState::Pending => {
+                tx.wait_for_source(job, source.as_deref().unwrap_or_default())?;
+                self.note_source(tx, job, source.as_deref())?;
+                return Ok(None);
+            }
+            SourceState::Failed(outcome, message) => {
+                tx.fail_queued(job, outcome, Some(&message), now)?;
+                fail_dependents(tx, &job.filename, outcome, &message)?;
+                let why = format!("{} cannot be made: {message}", source.unwrap_or_default());
+                self.steps.push(Step::Fail { job: job.into(), why });
+                return Ok(None);
+            }
+            SourceState::Later => {
+                let why = format!("its source {} cannot be queued just now", source.unwrap_or_default());
+                self.aside.insert(job.id, Reason::new("source_later", why));
+                return Ok(None);
+            }
+        };
+        let attempt = AttemptId::from(process::new_id()?);
+        let lock = if self.is_plan { File::open("/dev/null") } else { world.site.new_lock(&attempt) };
+        let lock = lock.map_err(NoLock)?;
+        point::at("tick-made-lock");
+        let limits = limits(tx, ask.exporter, job)?;
+        let Some(claim) = tx.claim(job, &attempt, &limits, now, counts_from)? else { return Ok(None) };
+        if !is_of(&claim, job) {
+            bail!("its row has changed while it was claimed"); // which takes the claim back
+        }
+        tell(tx, job, &claim);
+        self.steps.push(claimed(&claim, ask));
+        Ok(Some(Seat { claim: Claim { source, ..claim }, lock }))
+    }
+
+    /// A source that is queued has its turn in this round, too.
+    fn note_source(&mut self, tx: &Tx, job: &Job, source: Option<&str>) -> anyhow::Result<()> {
+        let source = source.map(|source| tx.job(source)).transpose()?.flatten();
+        let is_new = |source: &Job| source.status == Status::Queued && source.submitted == self.now;
+        let Some(source) = source.filter(is_new) else { return Ok(()) };
+        self.steps.push(Step::Queue { job: (&source).into(), for_file: job.filename.clone() });
+        self.note_source(tx, &source, source.source.as_deref())
+    }
+}
+
+/// The arguments with `{output}` and its like by their names.
+fn claimed(claim: &Claim, ask: &Ask) -> Step {
+    let exporter = ask.exporter;
+    let places = Places { output: "OUTPUT", source: exporter.source.as_ref().map(|_| "SOURCE"), work: "WORK" };
+    Step::Claim {
+        job: claim.into(),
+        exporter: exporter.name.clone(),
+        queue: claim.queue.clone(),
+        number: claim.number,
+        command: command::argv(exporter, &ask.values, &places).unwrap_or_else(|sentence| vec![sentence]),
+    }
 }
 
 /// No lock can be made: that is not the job's matter, and the next one would meet it too.
@@ -155,51 +272,9 @@ enum Taken {
     Not,
 }
 
-fn take(world: &World, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Taken> {
-    if world.config.holds(&job.exporter).is_some() {
-        return Ok(Taken::Not);
-    }
-    match fit(world, job) {
-        Ok(ask) if !fit::may_be_in(&ask, &job.queue) => {
-            standstill::move_to(world, tx, job, fit::home(&ask), now)?;
-            Ok(Taken::Moved)
-        }
-        Ok(ask) => Ok(start(world, tx, job, &ask, now)?.map_or(Taken::Not, |seat| Taken::Claimed(Box::new(seat)))),
-        Err(sentence) => refuse(tx, job, &sentence, now).map(|()| Taken::Not),
-    }
-}
-
 /// The row, checked against the configuration as it is now.
 pub(super) fn fit<'a>(world: &'a World, job: &Job) -> Result<Ask<'a>, String> {
     fit::fit(&world.config, &job.exporter, &job.params, &job.filename)
-}
-
-fn start(world: &World, tx: &Tx, job: &Job, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Seat>> {
-    let source = source_of(&world.config, ask)?.map(|source| source.filename);
-    let counts_from = match renew_source(world, tx, ask, job, now)? {
-        SourceState::None => now,
-        SourceState::Ready(counts_from) => counts_from,
-        SourceState::Pending => {
-            tx.wait_for_source(job, source.as_deref().unwrap_or_default())?;
-            return Ok(None);
-        }
-        SourceState::Failed(outcome, message) => {
-            tx.fail_queued(job, outcome, Some(&message), now)?;
-            fail_dependents(tx, &job.filename, outcome, &message)?;
-            return Ok(None);
-        }
-        SourceState::Later => return Ok(None),
-    };
-    let attempt = AttemptId::from(process::new_id()?);
-    let lock = world.site.new_lock(&attempt).map_err(NoLock)?;
-    point::at("tick-made-lock");
-    let limits = limits(tx, ask.exporter, job)?;
-    let Some(claim) = tx.claim(job, &attempt, &limits, now, counts_from)? else { return Ok(None) };
-    if !is_of(&claim, job) {
-        bail!("its row has changed while it was claimed"); // which takes the claim back
-    }
-    tell(tx, job, &claim);
-    Ok(Some(Seat { claim: Claim { source, ..claim }, lock }))
 }
 
 /// A request cannot write the activity log, so a job is told as queued when it is first claimed.

@@ -35,7 +35,9 @@ pub fn look(round: &mut Round) -> anyhow::Result<()> {
     round.calm = is_calm(last.as_ref(), &here, &belief);
     round.clock_doubt = if let Belief::Doubted(doubt) = &belief { Some(doubt.clone()) } else { None };
     if !round.light {
-        tell(last.as_ref(), &belief, now);
+        if round.plan.is_none() {
+            tell(last.as_ref(), &belief, now);
+        }
         if let Belief::Back(from, to) = belief {
             round.misdated = Some((from, to));
             lift(round, from, to)?; // before the mark: whoever is killed in between does it again
@@ -168,12 +170,6 @@ fn heal(round: &mut Round) -> anyhow::Result<()> {
         round.store.immediate(|tx| Ok(tx.heal_rest(now)?))?;
     }
     Ok(())
-}
-
-/// Whether the clock was set or is not believed, or nobody has ticked for long, since the last round.
-pub fn jumped(round: &Round) -> anyhow::Result<bool> {
-    let here = here(round.now);
-    Ok(last_round(round)?.is_some_and(|last| is_calm(Some(&last), &here, &judged(&last, &here))))
 }
 
 /// For a round that has no database: notes it, and tells whether nothing may expire.

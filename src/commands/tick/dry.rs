@@ -1,31 +1,47 @@
-//! `tick --dry-run`: what a real round would do, in its order. It takes no lock that matters and writes nothing at all.
+//! `tick --dry-run`: prints what the next round does. It takes no lock that matters and writes nothing at all.
+//!
+//! The round itself is carried out, on a private copy of the database in memory; see [`super::plan`].
 
-use std::{thread::sleep, time::Duration};
-
-use super::{Round, claim, expire, prune, reap, rehome, schedule, seats::Seats};
-use crate::{
-    commands::{request::missing_source, world::World},
-    config::{
-        command::{self, Places},
-        params::Values,
-    },
-    exit::Failure,
-    model::job::Job,
-    site::Sight,
-    store::{Store, StoreError},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread::sleep,
+    time::Duration,
 };
 
+use super::{
+    Plan, Round, claim, expire,
+    plan::{Hold, Moment, Reason, Step},
+    prune, schedule,
+    seats::Seats,
+};
+use crate::{
+    cache::choose,
+    cli::Format,
+    commands::{
+        paper::Paper,
+        request::{Ask, source_of},
+        world::World,
+    },
+    exit::Failure,
+    model::{clock::Stamp, job::Job},
+    store::{DELAYED, Original, Store, StoreError, View},
+};
+
+/// So many jobs of each queue are told with the reason for which they wait.
+const TOLD: u32 = 100;
+
 /// Prints the plan of a round.
-pub fn run(world: &World) -> Result<(), Failure> {
-    let mut store = open(world)?;
-    let mut round = Round::new(world, &mut store, None);
-    round.calm = super::clock::jumped(&round)?;
-    let dead = reaped(&round)?;
-    let dropped = pruned(&round)?;
-    rehomed(&round)?;
-    scheduled(&round)?;
-    claimed(&round, &dead, dropped)?;
-    Ok(())
+pub fn run(world: &World, format: Format) -> Result<(), Failure> {
+    let (original, mut copy) = copy(world)?;
+    let steps = plan(world, &original, &mut copy)?;
+    let mut paper = Paper::new();
+    for step in steps {
+        match format {
+            Format::Text => paper.line(step),
+            Format::Json => paper.json(&serde_json::to_value(step).map_err(anyhow::Error::from)?),
+        }
+    }
+    paper.close()
 }
 
 /// A log that a killed process has left half written is put right by whoever writes next, which this does not.
@@ -39,117 +55,148 @@ fn open(world: &World) -> anyhow::Result<Store> {
     Err(StoreError::Unrecovered.into())
 }
 
-/// The jobs whose seats a real round would free.
-fn reaped(round: &Round) -> anyhow::Result<Vec<Job>> {
-    let mut dead = Vec::new();
-    for job in round.store.view().started()? {
-        match reap::sight(round, &job) {
-            Sight::Alive => println!("running {}", name(&job)),
-            Sight::Unverified => println!("unverified {}: its lock cannot be opened", name(&job)),
-            Sight::Free | Sight::Missing => {
-                let outcome = reap::foreseen(round, &job)?.name();
-                println!("reap {}: its run has died, its result is {outcome}", name(&job));
-                dead.push(job);
+/// What the round decides by. A job that is none of the first in its queue, that does not go, and that nothing first is
+/// made from, is not decided about.
+fn copy(world: &World) -> anyhow::Result<(Original, Store)> {
+    let store = open(world)?;
+    let queues = queues(world, &store.view())?;
+    let exporters: Vec<_> = world.config.exporters.keys().cloned().collect();
+    let held = Seats::of(world, &store.view(), Stamp::now())?.held_back;
+    let (mut original, copy) = Original::copied(store, &queues, &exporters, &held)?;
+    let gone = going(world, &mut original)?;
+    original.take_jobs(&copy, &gone)?;
+    original.take_files(&copy, &files_that_may_go(world))?;
+    original.take_files(&copy, &sources(world, &copy, &queues)?)?;
+    Ok((original, copy))
+}
+
+/// Those that are configured, and those that have jobs.
+fn queues(world: &World, view: &View) -> anyhow::Result<Vec<String>> {
+    let mut names: BTreeSet<_> = world.config.queues.keys().cloned().collect();
+    names.extend(view.queued_by_queue()?.into_keys());
+    Ok(names.into_iter().collect())
+}
+
+/// The jobs that the round drops.
+fn going(world: &World, original: &mut Original) -> anyhow::Result<Vec<i64>> {
+    let gone = expire::expired(&Round::new(world, original.store_mut(), None))?;
+    Ok(gone.into_iter().map(|(job, _)| job.id).collect())
+}
+
+/// Cached files that go unless a job pins them.
+fn files_that_may_go(world: &World) -> Vec<String> {
+    let entries = world.cache.scan(&mut Vec::new());
+    let cache = &world.config.cache;
+    let rules = |exporter: &str| prune::rules(world, exporter);
+    let chosen = choose(&entries, rules, cache.grace, cache.max_size, Stamp::now(), |_| false);
+    let expired = chosen.expired.into_iter().map(|(entry, _)| entry);
+    chosen.gone.into_iter().chain(expired).map(|entry| entry.filename).collect()
+}
+
+/// What the copied jobs and the schedules are made from, whatever their rows say, and the schedules' own files.
+fn sources(world: &World, copy: &Store, queues: &[String]) -> anyhow::Result<Vec<String>> {
+    let is_derived = |job: &Job| world.config.exporters.get(&job.exporter).is_some_and(|one| one.source.is_some());
+    let mut found = BTreeSet::new();
+    for queue in queues {
+        for job in copy.view().first_in(queue, u32::MAX)?.into_iter().filter(is_derived) {
+            if let Ok(ask) = claim::fit(world, &job) {
+                chain(world, ask, &mut found)?;
             }
         }
     }
-    Ok(dead)
-}
-
-/// The ids of the jobs that would be dropped, which cannot be claimed after that.
-fn pruned(round: &Round) -> anyhow::Result<Vec<i64>> {
-    if round.calm {
-        println!("hold prune: the clock was set, or nobody has ticked for ten minutes");
-        return Ok(Vec::new());
-    }
-    files(round);
-    let dropped = expire::expired(round)?;
-    for (job, why) in &dropped {
-        println!("drop {}: {why}", name(job));
-    }
-    Ok(dropped.into_iter().map(|(job, _)| job.id).collect())
-}
-
-fn files(round: &Round) {
-    let mut problems = Vec::new();
-    let entries = round.world.cache.scan(&mut problems);
-    let chosen = prune::chosen(round.world, &round.store.view(), &entries, round.now);
-    for entry in chosen.gone {
-        println!("prune cache/{}: made at {}", entry.filename, entry.made.rfc3339());
-    }
-    for (entry, _) in chosen.expired {
-        println!("expire cache/{}: the cache is larger than max_size", entry.filename);
-    }
-    for problem in problems {
-        println!("problem {problem}");
-    }
-}
-
-fn scheduled(round: &Round) -> anyhow::Result<()> {
-    for schedule in round.world.config.sound_schedules() {
-        let next = schedule::next(&round.store.view(), schedule, round.now)?;
-        let when = if next <= round.now { "due now".to_owned() } else { format!("next at {}", next.rfc3339()) };
-        println!("schedule {} ({}): {when}", schedule.name, schedule.exporter);
-    }
-    Ok(())
-}
-
-fn rehomed(round: &Round) -> anyhow::Result<()> {
-    for queue in rehome::homeless(&round.store.view(), round.world)? {
-        println!("move the jobs of queue {queue}: it is no longer configured");
-    }
-    Ok(())
-}
-
-fn claimed(round: &Round, dead: &[Job], mut skip: Vec<i64>) -> anyhow::Result<()> {
-    let mut seats = Seats::count_without(round, dead)?;
-    while let Some(job) = round.store.view().next_due(round.now, &seats.queues(), &seats.held_back, &skip)? {
-        if let Some(source) = first(round, &job)? {
-            println!("wait {}: {source} is made first", name(&job));
-            skip.push(job.id);
-            continue;
-        }
-        let again = if job.attempts > 0 { format!("retry {}", job.attempts + 1) } else { "claim".to_owned() };
-        println!("{again} {}: {}", name(&job), command_line(round, &job));
-        seats.take(&job);
-        skip.push(job.id);
-    }
-    for reason in &seats.reasons {
-        println!("hold {reason}");
-    }
-    without_a_seat(round, &seats, &skip)
-}
-
-/// The source that a round would have made first.
-fn first(round: &Round, job: &Job) -> anyhow::Result<Option<String>> {
-    let Ok(ask) = claim::fit(round.world, job) else { return Ok(None) };
-    missing_source(round.world, &round.store.view(), &ask, job, round.now)
-}
-
-/// Queues whose last seat was taken just now, while others wait in them.
-fn without_a_seat(round: &Round, seats: &Seats, skip: &[i64]) -> anyhow::Result<()> {
-    for queue in round.world.config.queues.keys().filter(|queue| seats.is_full(queue)) {
-        let told = seats.reasons.iter().any(|reason| reason.starts_with(&format!("queue {queue}:")));
-        if !told && round.store.view().next_in_queue(round.now, queue, &seats.held_back, skip)?.is_some() {
-            println!("hold queue {queue}: no seat is free");
+    for schedule in world.config.sound_schedules() {
+        if let Ok(ask) = schedule::ask(world, schedule) {
+            chain(world, ask, &mut found)?;
         }
     }
+    Ok(found.into_iter().collect())
+}
+
+fn chain<'a>(world: &'a World, ask: Ask<'a>, found: &mut BTreeSet<String>) -> anyhow::Result<()> {
+    let mut next = Some(ask);
+    while let Some(ask) = next {
+        next = source_of(&world.config, &ask)?;
+        found.insert(ask.filename);
+    }
     Ok(())
 }
 
-fn name(job: &Job) -> String {
-    format!("job {} ({})", job.id, job.filename)
+/// Carries the round out on the copy, and looks at what still waits after it.
+fn plan(world: &World, original: &Original, copy: &mut Store) -> anyhow::Result<Vec<Step>> {
+    let mut round = Round::new(world, copy, None);
+    round.plan = Some(Plan::default());
+    round.decide();
+    let plan = round.plan.take().unwrap_or_default();
+    let (seats, aside) = (plan.seats, plan.aside);
+    let mut steps = plan.steps;
+    let waits = Waits { world, view: round.store.view(), now: Stamp::now(), seats, aside };
+    for queue in queues(world, &waits.view)? {
+        steps.extend(waits.in_queue(&queue)?);
+    }
+    if original.has_more_delayed() {
+        steps.push(Step::Beyond {
+            text: format!("more than {DELAYED} jobs wait for their time; the others are left out"),
+        });
+    }
+    Ok(steps)
 }
 
-/// The arguments, each quoted so that it can be read, `{output}` and its like by their names.
-fn command_line(round: &Round, job: &Job) -> String {
-    let Some(exporter) = round.world.config.exporters.get(&job.exporter) else {
-        return "there is no such exporter any more".to_owned();
-    };
-    let places = Places { output: "OUTPUT", source: exporter.source.as_ref().map(|_| "SOURCE"), work: "WORK" };
-    let argv = Values::from_json(exporter, &job.params).and_then(|values| command::argv(exporter, &values, &places));
-    match argv {
-        Ok(argv) => argv.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" "),
-        Err(sentence) => sentence,
+/// The state after the round.
+struct Waits<'a> {
+    world: &'a World,
+    view: View<'a>,
+    now: Stamp,
+    seats: Option<Seats>,
+    aside: BTreeMap<i64, Reason>,
+}
+
+impl Waits<'_> {
+    /// The first jobs that wait there, and how many more there are.
+    fn in_queue(&self, queue: &str) -> anyhow::Result<Vec<Step>> {
+        let jobs = self.view.first_in(queue, TOLD)?;
+        let mut steps = Vec::new();
+        for job in &jobs {
+            steps.push(Step::Hold(Hold { job: job.into(), queue: queue.to_owned(), reason: self.reason(job)? }));
+        }
+        let more = self.view.queue(queue)?.queued.saturating_sub(jobs.len() as u64);
+        steps.extend((more > 0).then(|| Step::More { queue: queue.to_owned(), jobs: more }));
+        Ok(steps)
+    }
+
+    fn reason(&self, job: &Job) -> anyhow::Result<Reason> {
+        if let Some(why) = self.world.config.holds(&job.exporter) {
+            return Ok(Reason::new("held", why));
+        }
+        if job.waits_for_source {
+            return self.source(job);
+        }
+        if job.run_after > self.now {
+            // What holds it longest.
+            let breaker = self.seats.as_ref().and_then(|seats| seats.why_not_exporter(job));
+            return Ok(breaker
+                .filter(|breaker| breaker.until > Some(Moment(job.run_after)))
+                .unwrap_or_else(|| time(job)));
+        }
+        if let Some(reason) = self.aside.get(&job.id) {
+            return Ok(reason.clone());
+        }
+        let Some(seats) = &self.seats else { return Ok(Reason::new("problem", "no job can be started")) };
+        let turn = || Reason::new("turn", "its turn comes in a later round");
+        Ok(seats.why_not(&self.world.config, job).unwrap_or_else(turn))
+    }
+
+    fn source(&self, job: &Job) -> anyhow::Result<Reason> {
+        let name = job.source.as_deref().unwrap_or_default();
+        let status = self.view.job(name)?.map_or("not there", |source| source.status.name());
+        Ok(Reason::new("source", format!("it waits for its source {name}, which is {status}")))
+    }
+}
+
+/// A job that waits for a moment has been tried, or somebody wants it later.
+fn time(job: &Job) -> Reason {
+    if job.result.is_some() {
+        Reason::until("retry", "it is tried again, not before", job.run_after)
+    } else {
+        Reason::until("time", "it is not started before", job.run_after)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Round, slices::end, standstill::Still};
+use super::{Round, plan::Step, slices::end, standstill::Still};
 use crate::{
     commands::{
         request::{Ask, source_of},
@@ -86,12 +86,16 @@ fn drop_expired(round: &mut Round, still: &Still, end: Duration, told: &mut u64)
             break;
         }
         process::prepare_ids()?;
+        for (job, why) in &gone {
+            round.note(|| Step::Drop { job: job.into(), why: why.to_string() });
+        }
         let mut dropped = Vec::new();
         let done = round.in_slices(&gone, end, |tx, (job, why)| {
             dropped.extend(drop_row(tx, job, why)?);
             Ok(())
         });
-        for line in dropped {
+        // A plan has said so already.
+        for line in dropped.into_iter().filter(|_| round.plan.is_none()) {
             *told += 1;
             if *told <= MOST_TOLD {
                 logging::diagnostic_line(line);

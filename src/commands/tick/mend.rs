@@ -80,7 +80,7 @@ fn may_go(round: &mut Round, found: &Unreadable) -> bool {
 }
 
 fn has_ended(round: &mut Round, found: &Unreadable, attempt: &AttemptId) -> bool {
-    let lock = match round.world.site.try_take(attempt) {
+    let lock = match reap::try_take(round, attempt) {
         Probe::Alive => return false,
         Probe::Unverified => {
             round.problem(format!("{found}; the lock of its attempt cannot be opened, so it keeps its seat"));

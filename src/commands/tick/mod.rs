@@ -1,5 +1,8 @@
 //! `pressroom tick`: reap ▸ prune ▸ schedule ▸ claim ▸ launch ▸ report, under `tick.lock`.
 //!
+//! A dry run carries out the same round on a private copy of the database, and what it would do besides is only noted as
+//! steps of a plan: what it prints is decided by the code that acts.
+//!
 //! The lock covers these steps and never an exporter's run. A step that fails for one job is reported and never stops
 //! the others (invariant 10).
 
@@ -17,6 +20,7 @@ mod linger;
 mod mend;
 mod messenger;
 mod notify;
+mod plan;
 pub mod prune;
 mod reap;
 mod rehome;
@@ -35,10 +39,14 @@ mod sweep;
 pub use launch::{CLAIM, CONFIG};
 pub use root::refuse as refuse_root;
 
-use std::{fmt, fs::File, path::PathBuf, process::Child, time::Duration};
+use std::{collections::BTreeMap, fmt, fs::File, path::PathBuf, process::Child, time::Duration};
 
 use anyhow::Context;
 
+use self::{
+    plan::{Reason, Step},
+    seats::Seats,
+};
 use super::world::World;
 use crate::{
     cli::{Global, TickArgs},
@@ -55,11 +63,11 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
     hear_children()?;
     let world = World::load(global)?;
     Site::open(&world.config).map_err(anyhow::Error::from)?;
-    root::refuse(&world, args.allow_root)?;
     if args.dry_run {
-        dry::run(&world)?;
+        dry::run(&world, args.format)?;
         return unless_broken(&world);
     }
+    root::refuse(&world, args.allow_root)?;
     if args.accept_clock {
         accept_clock(&world)?;
     }
@@ -163,6 +171,18 @@ enum Trouble {
     NothingStarts,
 }
 
+/// What a dry run has noted.
+#[derive(Default)]
+struct Plan {
+    steps: Vec<Step>,
+    /// After the claims.
+    seats: Option<Seats>,
+    /// Jobs that had their turn and are not started, and why.
+    aside: BTreeMap<i64, Reason>,
+    /// Bytes of the cached files that would be removed.
+    freed: u64,
+}
+
 /// One round: its moment, what it may touch, and what it has to say at its end.
 pub struct Round<'a> {
     world: &'a World,
@@ -189,6 +209,8 @@ pub struct Round<'a> {
     /// Why nothing could be started, as it was told last: a lingering tick hands it on, since once is enough.
     refusal: Option<String>,
     children: Vec<Child>,
+    /// What a dry run would do. A round that acts has none.
+    plan: Option<Plan>,
 }
 
 impl<'a> Round<'a> {
@@ -209,6 +231,7 @@ impl<'a> Round<'a> {
             lost_lock: false,
             refusal: None,
             children: Vec::new(),
+            plan: None,
         }
     }
 
@@ -222,25 +245,7 @@ impl<'a> Round<'a> {
         if !self.light {
             self.step("database", restored::look); // before the clock's look, which marks the round and may heal its stamps
         }
-        self.step("clock", clock::look);
-        point::at("tick-before-reap");
-        if !self.light {
-            self.step("returned", returned::jobs);
-        }
-        self.step("reap", reap::all);
-        self.step("mend", mend::all);
-        if !self.light {
-            self.step("prune", prune::files);
-            self.step("expire", expire::rows);
-            self.step("sweep", sweep::all);
-            self.step("history", history::trim); // last: what others have left takes more room than what it tells
-            self.step("rehome", rehome::jobs);
-        }
-        schedule::due(self);
-        self.step("wake", claim::wake);
-        point::at("tick-before-claim");
-        self.step("claim", claim::fill_seats);
-        self.step("mend", mend::met);
+        self.decide();
         self.step("endings", endings::show);
         self.step("report", report::failures);
         self.step("report", report::successes);
@@ -261,6 +266,31 @@ impl<'a> Round<'a> {
         self.clock_doubt.as_ref().map_or(self.now, |doubt| doubt.right)
     }
 
+    /// Which jobs end, go and start. A dry run leaves out what decides about none.
+    fn decide(&mut self) {
+        self.step("clock", clock::look);
+        point::at("tick-before-reap");
+        if !self.light && self.plan.is_none() {
+            self.step("returned", returned::jobs);
+        }
+        self.step("reap", reap::all);
+        self.step("mend", mend::all);
+        if !self.light {
+            self.step("prune", prune::files);
+            self.step("expire", expire::rows);
+            if self.plan.is_none() {
+                self.step("sweep", sweep::all);
+                self.step("history", history::trim); // last: what others have left takes more room than what it tells
+            }
+            self.step("rehome", rehome::jobs);
+        }
+        schedule::due(self);
+        self.step("wake", claim::wake);
+        point::at("tick-before-claim");
+        self.step("claim", claim::fill_seats);
+        self.step("mend", mend::met);
+    }
+
     fn step(&mut self, name: &str, step: impl FnOnce(&mut Self) -> anyhow::Result<()>) {
         if let Err(error) = step(self) {
             self.lost_lock |= error.is::<LostLock>();
@@ -274,7 +304,25 @@ impl<'a> Round<'a> {
 
     fn problem(&mut self, sentence: String) {
         self.trouble = self.trouble.max(Trouble::Told);
-        self.problems.push(sentence);
+        match &mut self.plan {
+            Some(plan) => plan.steps.push(Step::Problem { text: sentence }),
+            None => self.problems.push(sentence),
+        }
+    }
+
+    /// Told as well, which is no reason to put the next round off.
+    fn also(&mut self, mut sentences: Vec<String>) {
+        match &mut self.plan {
+            Some(plan) => plan.steps.extend(sentences.into_iter().map(|text| Step::Problem { text })),
+            None => self.problems.append(&mut sentences),
+        }
+    }
+
+    /// Notes a step, if this is a plan.
+    fn note(&mut self, step: impl FnOnce() -> Step) {
+        if let Some(plan) = &mut self.plan {
+            plan.steps.push(step());
+        }
     }
 
     /// The machine refuses, for this reason, which is told unless it was told last.

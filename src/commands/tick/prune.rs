@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::Round;
+use super::{
+    Round,
+    plan::{Moment, Step},
+};
 use crate::{
     cache::{Chosen, Entry, choose},
     commands::world::World,
@@ -11,21 +14,56 @@ use crate::{
     store::View,
 };
 
+/// What was made so far ahead was made under a wrong clock.
+const AHEAD: Duration = Duration::from_mins(1);
+
 /// Scans the cache, removes what is past ttl, stale and grace, and lets the oldest expire that are beyond the cache's size.
 pub fn files(round: &mut Round) -> anyhow::Result<()> {
     let mut problems = Vec::new();
     let mut entries = round.world.cache.scan(&mut problems);
-    if round.clock_doubt.is_none() {
+    if round.plan.is_some() {
+        for entry in &mut entries {
+            entry.made = healed(entry.made, round.now);
+        }
+    } else if round.clock_doubt.is_none() {
         let misdated = round.misdated.filter(|(_, to)| *to < round.now);
         round.world.cache.heal(&mut entries, round.now, misdated, &mut problems);
     }
     let chosen =
         if round.calm { Chosen::default() } else { chosen(round.world, &round.store.view(), &entries, round.now) };
     point::at("prune-chose");
-    let removed = remove(round, &chosen, &mut problems)?;
-    round.problems.append(&mut problems);
-    reserve(round);
+    let removed = if round.plan.is_some() { foresee(round, &chosen)? } else { remove(round, &chosen, &mut problems)? };
+    round.also(problems);
+    if round.plan.is_none() {
+        reserve(round);
+    }
     figures(round, &entries, &removed)
+}
+
+/// As [`Cache::heal_future`] sets it.
+fn healed(made: Stamp, now: Stamp) -> Stamp {
+    if made > now.plus(AHEAD) { now } else { made }
+}
+
+/// What a round would remove, for a plan.
+fn foresee(round: &mut Round, chosen: &Chosen) -> anyhow::Result<Vec<Entry>> {
+    if round.calm {
+        round.note(|| Step::Calm { why: "the clock was set, or nobody has ticked for ten minutes" });
+    }
+    let mut removed = Vec::new();
+    for entry in &chosen.gone {
+        if !round.store.view().pinned(&entry.filename)? {
+            round.note(|| Step::Prune { filename: entry.filename.clone(), made: Moment(entry.made) });
+            removed.push(entry.clone());
+        }
+    }
+    for (entry, _) in &chosen.expired {
+        round.note(|| Step::Expire { filename: entry.filename.clone() });
+    }
+    if let Some(plan) = &mut round.plan {
+        plan.freed = removed.iter().fold(0, |sum, entry| sum.saturating_add(entry.size));
+    }
+    Ok(removed)
 }
 
 /// What goes and what expires, by each exporter's rules.

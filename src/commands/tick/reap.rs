@@ -4,7 +4,10 @@ use std::{fs::File, path::PathBuf, thread::sleep, time::Duration};
 
 use anyhow::Context;
 
-use super::Round;
+use super::{
+    Round,
+    plan::{Moment, Next, Step},
+};
 use crate::{
     commands::{ending::Ended, fit},
     model::{
@@ -16,9 +19,9 @@ use crate::{
     },
     process::{
         Process, log,
-        tree::{Swept, TreeIds, end_stuck_tree, end_tree},
+        tree::{Stuck, Swept, TreeIds, end_stuck_tree, end_tree},
     },
-    site::{LockNote, PidLife, Probe, ProcessId, Sight, boot_id},
+    site::{LockNote, PidLife, Probe, ProcessId, boot_id},
 };
 
 /// An attempt may outlive its time-out and its `kill_after` by so much before it is overdue.
@@ -39,7 +42,9 @@ pub fn all(round: &mut Round) -> anyhow::Result<()> {
         held.retain(|job| heeded(round, job, unless_held).unwrap_or(false));
     }
     for job in held {
-        heeded(round, &job, overdue);
+        if heeded(round, &job, overdue) == Some(false) {
+            round.note(|| Step::Running((&job).into()));
+        }
     }
     Ok(())
 }
@@ -65,7 +70,7 @@ fn heeded<T>(
 
 /// `true`: its lock is held.
 fn unless_held(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<bool> {
-    match round.world.site.try_take(attempt) {
+    match try_take(round, attempt) {
         Probe::Alive => return Ok(true),
         Probe::Unverified => {
             let name = format!("job {} ({})", job.id, job.filename);
@@ -75,6 +80,12 @@ fn unless_held(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Res
         Probe::Free(lock) => finish(round, job, Some(&lock))?,
     }
     Ok(false)
+}
+
+/// The lock, if nobody holds it; a plan only looks.
+pub fn try_take(round: &Round, attempt: &AttemptId) -> Probe {
+    let site = &round.world.site;
+    if round.plan.is_some() { site.look_at_lock(attempt) } else { site.try_take(attempt) }
 }
 
 /// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
@@ -94,7 +105,22 @@ fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<(
     let record = record(round, &claim, note.as_ref())?;
     let config = &round.world.config;
     round.store.immediate(|tx| Ended::new(&claim, &record).close(tx, config))?;
+    noted(round, job, record.outcome)?;
     point::at("reap-recorded");
+    Ok(())
+}
+
+/// What becomes of the job, for a plan.
+fn noted(round: &mut Round, job: &Job, outcome: Outcome) -> anyhow::Result<()> {
+    let left = round.store.view().job_by_id(job.id)?;
+    round.note(|| {
+        let (next, at) = match &left {
+            None => (Next::Gone, None),
+            Some(left) if left.status.is_failed() => (Next::Failed, None),
+            Some(left) => (Next::Queued, Some(Moment(left.run_after))),
+        };
+        Step::Reap { job: job.into(), result: outcome.name(), next, at }
+    });
     Ok(())
 }
 
@@ -106,6 +132,9 @@ pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::R
     }
     let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
     let ids = ids(attempt, note.as_ref())?;
+    if round.plan.is_some() {
+        return Ok(if note.is_some_and(|note| note.is_stuck) { still_there(&ids) } else { Swept::Gone });
+    }
     if note.as_ref().is_some_and(|note| note.is_stuck) {
         return Ok(end_stuck_tree(&ids));
     }
@@ -117,6 +146,15 @@ pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::R
         note.write(lock).context("cannot write its lock")?;
     }
     Ok(swept)
+}
+
+/// What an earlier tick could not end, if it has not ended since: for a plan, which ends nobody.
+fn still_there(ids: &TreeIds) -> Swept {
+    let known = [ids.run, ids.leader].into_iter().flatten();
+    let alive = known.filter(|process| process.is_alive().unwrap_or(true));
+    let stuck = |process| Stuck { process: Some(process), reason: "could not be ended by an earlier tick".to_owned() };
+    let stuck: Vec<_> = alive.map(stuck).collect();
+    if stuck.is_empty() { Swept::Gone } else { Swept::Stuck(stuck) }
 }
 
 fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Result<Record> {
@@ -194,36 +232,35 @@ pub fn ids(attempt: &AttemptId, note: Option<&LockNote>) -> anyhow::Result<TreeI
 
 /// Its lock is held, but it should have ended long ago: the run hangs, or its tree cannot be killed. A run whose exporter
 /// has ended may take its time: it waits for the database, or copies.
-fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<()> {
-    let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
+///
+/// `false`: it may run on.
+fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<bool> {
+    let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(false) };
     // Not by the row's word: limits that it may say anything of are brought within the configured ones.
     let exporter = round.world.config.exporters.get(&claim.exporter);
     let limits = exporter.map_or_else(|| claim.limits.clone(), |exporter| fit::limits(exporter, &claim.limits));
-    let note = round.world.site.note_of(attempt).context("cannot read its lock")?;
+    let note = match round.world.site.note_of(attempt) {
+        Err(_) if round.plan.is_some() => return Ok(false), // for another user than the tick's
+        note => note.context("cannot read its lock")?,
+    };
     let allowed = limits.timeout.saturating_add(limits.kill_after).saturating_add(PATIENCE);
     if note.ended.is_some() || note.boot_id != boot_id()? || elapsed(&note) <= allowed {
-        return Ok(());
+        return Ok(false);
+    }
+    if round.plan.is_some() {
+        round.note(|| Step::Kill(job.into()));
+        return finish(round, job, None).map(|()| true);
     }
     round.problem(format!("job {} ({}) is overdue; its run is killed", job.id, job.filename));
     if let Swept::Stuck(stuck) = end_tree(&ids(attempt, Some(&note))?, Duration::ZERO) {
         for process in stuck {
             round.problem(format!("job {} ({}) keeps its slot: {process}", job.id, job.filename));
         }
-        return Ok(());
+        return Ok(true);
     }
     match round.world.site.try_take(attempt) {
-        Probe::Free(lock) => finish(round, job, Some(&lock)),
-        Probe::Alive | Probe::Missing | Probe::Unverified => Ok(()),
+        Probe::Free(lock) => finish(round, job, Some(&lock))?,
+        Probe::Alive | Probe::Missing | Probe::Unverified => {}
     }
-}
-
-/// For the dry run: what a look at the lock says, without taking it.
-pub fn sight(round: &Round, job: &Job) -> Sight {
-    job.attempt.as_ref().map_or(Sight::Missing, |attempt| round.world.site.peek(attempt))
-}
-
-/// For the dry run: what a job without its run would be recorded as.
-pub fn foreseen(round: &Round, job: &Job) -> anyhow::Result<Outcome> {
-    let claim = round.store.view().claim_of_job(job)?;
-    claim.map_or(Ok(Outcome::Lost), |claim| outcome(round, &claim))
+    Ok(true)
 }

@@ -1,6 +1,6 @@
 //! Jobs in a queue that is no longer configured go where a request would put them now, or they would never be started.
 
-use super::{Round, claim, seats, standstill};
+use super::{Round, claim, plan::Step, seats, standstill};
 use crate::{
     commands::{fit, world::World},
     model::job::Job,
@@ -25,8 +25,12 @@ pub fn jobs(round: &mut Round) -> anyhow::Result<()> {
             for job in &jobs {
                 standstill::move_to(world, tx, job, home(world, job), now)?;
             }
-            Ok(jobs.len())
+            Ok(jobs)
         })?;
+        for job in &moved {
+            round.note(|| Step::Move { job: job.into(), from: queue.clone(), to: home(world, job).to_owned() });
+        }
+        let moved = moved.len();
         tracing::info!(queue, moved, "the queue is no longer configured");
     }
     Ok(())

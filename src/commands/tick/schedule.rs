@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use super::Round;
+use super::{
+    Round,
+    plan::{Due, Moment, Step},
+};
 use crate::{
     commands::{
         request::{Ask, Placed, admit_queue, enqueue},
@@ -31,18 +34,27 @@ pub fn next(view: &View, schedule: &Schedule, now: Stamp) -> anyhow::Result<Stam
 
 fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
     let (world, now) = (round.world, round.right_now());
-    if next(&round.store.view(), schedule, now)? > now {
+    let at = next(&round.store.view(), schedule, now)?;
+    if at > now {
+        noted(round, schedule, Due::Next { at: Moment(at) });
         return bring_near(round, schedule);
     }
     let ask = ask(world, schedule)?;
-    round.store.immediate(|tx| {
+    let due = round.store.immediate(|tx| {
         let next = next(tx, schedule, now)?;
-        if next <= now {
-            queue(world, tx, &ask, now)?;
-            tx.set_schedule(&schedule.name, ScheduleState { last: now, next: after(next, schedule.every, now) })?;
+        if next > now {
+            return Ok(Due::Next { at: Moment(next) });
         }
-        Ok(())
-    })
+        let due = queue(world, tx, &ask, now)?;
+        tx.set_schedule(&schedule.name, ScheduleState { last: now, next: after(next, schedule.every, now) })?;
+        Ok(due)
+    })?;
+    noted(round, schedule, due);
+    Ok(())
+}
+
+fn noted(round: &mut Round, schedule: &Schedule, due: Due) {
+    round.note(|| Step::Schedule { schedule: schedule.name.clone(), exporter: schedule.exporter.clone(), due });
 }
 
 /// After the clock was set back, or the interval was shortened, the next beat lies too far ahead. The nearer one is
@@ -65,7 +77,8 @@ fn after(due: Stamp, every: Duration, now: Stamp) -> Stamp {
     due.plus_ms(every_ms.saturating_mul(missed.saturating_add(1)))
 }
 
-fn ask<'a>(world: &'a World, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {
+/// What a schedule wants.
+pub fn ask<'a>(world: &'a World, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {
     let pairs: Vec<_> =
         schedule.params.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
     let asked = Ask::check(&world.config, schedule.exporter.as_bytes(), &pairs);
@@ -73,22 +86,25 @@ fn ask<'a>(world: &'a World, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {
     asked.map_err(|refused| anyhow::anyhow!(refused.reason.unwrap_or_default()))
 }
 
-fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<()> {
+fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Due> {
     let old = tx.job(&ask.filename)?;
     let filename = &ask.filename;
-    if old.as_ref().is_some_and(is_pending) {
+    if let Some(job) = old.as_ref().filter(|job| is_pending(job)) {
         tracing::info!(filename, "a due schedule found its job queued or started");
-        return Ok(());
+        return Ok(Due::Dropped(job.into()));
     }
     if let Some(refusal) = admit_queue(world, tx, ask, 0, now)? {
         tracing::info!(filename, reason = refusal.reason, "a due schedule was refused");
-        return Ok(());
+        return Ok(Due::Refused { why: refusal.reason.unwrap_or_default() });
     }
-    if let Placed::Refused(answer) = enqueue(world, tx, ask, old.as_ref(), now)? {
-        let reason = answer.reason.or(answer.message);
-        tracing::info!(filename, reason, "a due schedule was refused, as its source cannot be made");
+    match enqueue(world, tx, ask, old.as_ref(), now)? {
+        Placed::Job(job) => Ok(Due::Queued((&job).into())),
+        Placed::Refused(answer) => {
+            let reason = answer.reason.or(answer.message);
+            tracing::info!(filename, reason, "a due schedule was refused, as its source cannot be made");
+            Ok(Due::Refused { why: reason.unwrap_or_default() })
+        }
     }
-    Ok(())
 }
 
 fn is_pending(job: &Job) -> bool {

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::Round;
+use super::{Round, plan::Reason};
 use crate::{
     commands::{
-        request::{breaker_of, disk_is_low},
+        request::{breaker_of, disk_is_low_with},
         world::World,
     },
     config::Config,
@@ -15,6 +15,12 @@ use crate::{
 
 /// How often a lingering tick looks whether memory, disk or a breaker let jobs start again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Low {
+    Memory,
+    Disk,
+}
 
 /// The free seats of one round. Running is counted from rows, after reaping: no counter can leak.
 #[derive(Debug, Default)]
@@ -28,43 +34,50 @@ pub struct Seats {
     on_trial: Vec<String>,
     /// One sentence each, for the dry run and the log.
     pub reasons: Vec<String>,
+    /// What the machine is short of.
+    low: Option<Low>,
+    modes: BTreeMap<String, Mode>,
+    breakers: BTreeMap<String, Breaker>,
     /// After this time something that rings no bell may have changed: memory, disk, a breaker.
     pub look_again: Option<Duration>,
 }
 
 impl Seats {
     pub fn count(round: &Round) -> anyhow::Result<Self> {
-        Self::count_without(round, &[])
-    }
-
-    /// As if these started jobs had been reaped; for the dry run, which cannot reap them.
-    pub fn count_without(round: &Round, dead: &[Job]) -> anyhow::Result<Self> {
-        Self::of(round.world, &round.store.view(), round.now, dead)
+        let freed = round.plan.as_ref().map_or(0, |plan| plan.freed);
+        Self::with_room(round.world, &round.store.view(), round.now, freed)
     }
 
     /// The same outside a round, for who only looks.
-    pub fn of(world: &World, view: &View, now: Stamp, dead: &[Job]) -> anyhow::Result<Self> {
+    pub fn of(world: &World, view: &View, now: Stamp) -> anyhow::Result<Self> {
+        Self::with_room(world, view, now, 0)
+    }
+
+    /// With so many bytes that the disk will have besides, when files have gone as planned.
+    fn with_room(world: &World, view: &View, now: Stamp, freed: u64) -> anyhow::Result<Self> {
         let config = &world.config;
-        let running = less(view.running_by_queue()?, dead.iter().map(|job| &job.queue));
+        let running: BTreeMap<_, _> = view.running_by_queue()?.into_iter().collect();
         let total = running.values().sum();
         let mut seats = Self { host: config.host.max_running.saturating_sub(total), ..Self::default() };
-        seats.hold_for_machine(world, total);
+        seats.hold_for_machine(world, total, freed);
         seats.fill_queues(config, view, &running)?;
-        seats.hold_broken(config, view, now, dead)?;
+        seats.hold_broken(config, view, now)?;
         Ok(seats)
     }
 
-    fn hold_for_machine(&mut self, world: &World, running: u32) {
+    fn hold_for_machine(&mut self, world: &World, running: u32, freed: u64) {
         let config = &world.config;
         if self.host == 0 {
             self.reasons.push(format!("host: {running} of {} are running", config.host.max_running));
         }
         if free_memory().is_some_and(|free| free < config.host.min_free_memory) {
             self.host = self.host.min(u32::from(running == 0)); // one run is always allowed
+            self.low = Some(Low::Memory);
             self.hold("host: less memory is free than min_free_memory".to_owned());
         }
-        if disk_is_low(world) {
+        if disk_is_low_with(world, freed) {
             self.host = 0;
+            self.low = Some(Low::Disk);
             self.hold("cache: less disk space is free than min_free".to_owned());
         }
     }
@@ -79,6 +92,7 @@ impl Seats {
         for (name, rules) in &config.queues {
             let busy = running.get(name).copied().unwrap_or(0);
             let state = view.queue(name)?;
+            self.modes.insert(name.clone(), state.mode);
             if state.mode != Mode::Open {
                 self.reasons.push(format!("queue {name}: {}", state.mode.name()));
             } else if busy >= rules.max_running {
@@ -90,7 +104,7 @@ impl Seats {
         Ok(())
     }
 
-    fn hold_broken(&mut self, config: &Config, view: &View, now: Stamp, dead: &[Job]) -> anyhow::Result<()> {
+    fn hold_broken(&mut self, config: &Config, view: &View, now: Stamp) -> anyhow::Result<()> {
         for name in unknown(config, view)? {
             self.reasons.push(format!("exporter {name} is not in the configuration; its jobs are held"));
             self.held_back.push(name);
@@ -99,9 +113,11 @@ impl Seats {
             self.reasons.push(format!("exporter {name}: {why}; its jobs wait until the configuration is corrected"));
             self.held_back.push(name.clone());
         }
-        let running = less(view.running_by_exporter()?, dead.iter().map(|job| &job.exporter));
+        let running: BTreeMap<_, _> = view.running_by_exporter()?.into_iter().collect();
         for (name, exporter) in &config.exporters {
-            match breaker_of(view, exporter, now)? {
+            let breaker = breaker_of(view, exporter, now)?;
+            self.breakers.insert(name.clone(), breaker);
+            match breaker {
                 Breaker::Closed => {}
                 Breaker::Open { until } => {
                     self.hold(format!("exporter {name}: its breaker is open until {}", until.rfc3339()));
@@ -122,9 +138,48 @@ impl Seats {
         if self.host == 0 { Vec::new() } else { self.by_queue.keys().cloned().collect() }
     }
 
-    /// Whether nothing of this queue can start any more.
-    pub fn is_full(&self, queue: &str) -> bool {
-        self.host == 0 || !self.by_queue.contains_key(queue)
+    /// Why this queued job, whose time has come, is not started by what the seats are now. `None`: it could be.
+    pub fn why_not(&self, config: &Config, job: &Job) -> Option<Reason> {
+        let Some(rules) = config.queues.get(&job.queue) else {
+            return Some(Reason::new("queue_unknown", format!("its queue {} is not in the configuration", job.queue)));
+        };
+        match self.modes.get(&job.queue) {
+            Some(Mode::Paused) => return Some(Reason::new("paused", format!("queue {} is paused", job.queue))),
+            Some(Mode::Draining) => return Some(Reason::new("draining", format!("queue {} is draining", job.queue))),
+            Some(Mode::Open) | None => {}
+        }
+        self.why_not_exporter(job).or_else(|| self.why_not_host(config)).or_else(|| {
+            let most = rules.max_running;
+            let full =
+                || Reason::new("queue_full", format!("no seat is free in queue {}, which has {most}", job.queue));
+            (!self.by_queue.contains_key(&job.queue)).then(full)
+        })
+    }
+
+    /// The same, as far as it is its exporter's matter.
+    pub fn why_not_exporter(&self, job: &Job) -> Option<Reason> {
+        let name = &job.exporter;
+        match self.breakers.get(name)? {
+            Breaker::Open { until } => {
+                Some(Reason::until("breaker", &format!("the breaker of exporter {name} is open until"), *until))
+            }
+            Breaker::Trial if self.held_back.contains(name) => {
+                Some(Reason::new("breaker", format!("the breaker of exporter {name} lets one run at a time")))
+            }
+            Breaker::Trial | Breaker::Closed => None,
+        }
+    }
+
+    fn why_not_host(&self, config: &Config) -> Option<Reason> {
+        if self.host > 0 {
+            return None;
+        }
+        let most = config.host.max_running;
+        Some(match self.low {
+            Some(Low::Disk) => Reason::new("disk", "less disk space is free than min_free"),
+            Some(Low::Memory) => Reason::new("memory", "less memory is free than min_free_memory"),
+            None => Reason::new("host_full", format!("no seat is free on the host, which has {most}")),
+        })
     }
 
     /// The job takes a seat.
@@ -151,16 +206,6 @@ pub fn unknown(config: &Config, view: &View) -> anyhow::Result<Vec<String>> {
     let mut names = view.queued_exporters(MOST_UNKNOWN.saturating_add(configured))?;
     names.retain(|name| !config.exporters.contains_key(name));
     Ok(names)
-}
-
-/// Counts by name, one less for each of `gone`; names with none left are left out.
-fn less<'a>(counts: Vec<(String, u32)>, gone: impl Iterator<Item = &'a String>) -> BTreeMap<String, u32> {
-    let mut left: BTreeMap<String, u32> = counts.into_iter().collect();
-    for name in gone {
-        left.entry(name.clone()).and_modify(|count| *count = count.saturating_sub(1));
-    }
-    left.retain(|_, count| *count > 0);
-    left
 }
 
 /// Bytes that can be used without swapping, as the kernel estimates.

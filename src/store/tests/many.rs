@@ -58,7 +58,7 @@ fn no_statement_takes_many_steps(base: &Base) {
         (standing::RUNNING, &[]),
         (choosing::NEXT_WAKE, &[]),
         (queueing::WAKE, &[&NOON, &NOON, &NOON]),
-        (queueing::READY_IN, &[&"default", &100]),
+        (queueing::READY_IN, &[&"default", &"[]", &100]),
         (counting::CLIENT_PENDING, &[&"default", &"client7"]),
         (counting::RUNNING_BY_QUEUE, &[]),
         (counting::EXPORTERS, &[]),

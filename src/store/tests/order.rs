@@ -85,16 +85,6 @@ fn jobs_that_are_held_back_let_others_pass() {
 }
 
 #[test]
-fn a_due_job_counts_before_anybody_has_woken_it() {
-    let mut base = Base::new();
-    base.insert(&NewJob { run_after: NOON.plus_ms(10), priority: 5, ..wish("due") });
-    base.queued("ready");
-    assert_eq!(base.next(&["default"]), Some(file("ready")));
-    let next = base.store.view().next_in_queue(NOON.plus_ms(10), "default", &[], &[]).unwrap();
-    assert_eq!(next.unwrap().filename, file("due"));
-}
-
-#[test]
 fn a_position_counts_the_ready_jobs_ahead_in_the_same_queue() {
     let mut base = Base::new();
     let first = base.queued("first");

@@ -1,8 +1,8 @@
 //! What a visitor or a tick waits for is found by an index: the cost does not grow with the rows.
 
 use super::super::{
-    About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, actions, choosing, claiming, counting, dropping, healing,
-    history, keeping, listing, notices, pace, past, queueing, settings, standing, standstill, trimming, view,
+    About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, actions, choosing, claiming, copying, counting, dropping,
+    healing, history, keeping, listing, notices, pace, past, queueing, settings, standing, standstill, trimming, view,
 };
 use super::*;
 use crate::model::status::Status;
@@ -27,10 +27,21 @@ fn every_hot_statement_uses_its_index() {
         (view::WAITING_FOR, "SEARCH job USING INDEX job_source (source=?)"),
         (view::PINNED, "SEARCH job USING INDEX job_source (source=?)"),
         (choosing::READY, "SEARCH job USING INDEX job_ready (queue=?)"),
-        (choosing::DUE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
         (standing::RUNNING, "USING INDEX job_started"),
         (standing::BEFORE, "SEARCH job USING COVERING INDEX job_ready (queue=? AND (rank,due)<(?,?))"),
         (standing::WAITING, "SEARCH job USING COVERING INDEX job_ready (queue=?)"),
+        (copying::STARTED, "USING COVERING INDEX job_started"),
+        (copying::FIRST_IN_QUEUE, "SEARCH job USING COVERING INDEX job_ready (queue=?)"),
+        (copying::FIRST_DELAYED, "USING COVERING INDEX job_wake"),
+        (copying::WAITING_FOR, "SEARCH job USING INDEX job_source (source=?)"),
+        (copying::MADE_FROM, "SEARCH job USING INDEX job_source (source=?)"),
+        (copying::NAMED, "SEARCH job USING COVERING INDEX sqlite_autoindex_job_1 (filename=?)"),
+        (copying::FIRSTS, "SEARCH attempt USING COVERING INDEX attempt_first (exporter=? AND ended>?)"),
+        (
+            copying::SUCCESSES,
+            "SEARCH attempt USING COVERING INDEX attempt_result (exporter=? AND result=? AND ended>?)",
+        ),
+        (copying::LATEST_OK, "SEARCH attempt USING COVERING INDEX attempt_ok (filename=?)"),
         (choosing::NEXT_WAKE, "USING COVERING INDEX job_wake"),
         (queueing::WAKE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
         (queueing::INSERT, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
