@@ -154,6 +154,29 @@ fn what_holds_jobs_back_is_told() {
 }
 
 #[test]
+fn each_job_that_waits_is_named_with_its_reason_and_a_queue_without_jobs_is_not() {
+    let site = Site::new().more("[queue.idle]\nmax_running = 1\n").create();
+    for title in ["Emma", "Nana"] {
+        site.ask(title).exits(75);
+    }
+    site.run(&["request", "epub", "title=Kim", "--not-before", "2199-01-01T00:00:00Z"]).exits(75);
+    let database = site.database();
+    database.execute("UPDATE queue SET mode = 'paused'", []).unwrap();
+    let paused = |id: i64, title: &str| format!("hold job {id} (epub/{title}.epub): queue default is paused\n");
+    let later = "hold job 3 (epub/Kim.epub): it is not started before 2199-01-01T00:00:00Z\n";
+    dry(&site).stdout(&format!("{}{}{later}", paused(1, "Emma"), paused(2, "Nana")));
+    let copy = "INSERT INTO job (filename, exporter, params, queue, rank, submitted, run_after, queued_since, last_asked)
+        SELECT 'epub/' || value || '.epub', exporter, params, queue, rank, submitted, run_after, queued_since, last_asked
+          FROM job, generate_series(1, 150) WHERE id = 1";
+    if database.execute(copy, []).is_ok() {
+        site.recount();
+        let plan = dry(&site).out();
+        assert_eq!(plan.lines().count(), 101, "{plan}");
+        assert!(plan.ends_with("hold queue default: 53 more jobs wait\n"), "{plan}");
+    }
+}
+
+#[test]
 fn after_a_jump_of_the_clock_it_says_why_nothing_is_pruned() {
     let site = busy_site();
     site.clock(7200.0);

@@ -32,8 +32,11 @@ const TOLD: u32 = 100;
 
 /// Prints the plan of a round.
 pub fn run(world: &World, format: Format) -> Result<(), Failure> {
-    let (original, mut copy) = copy(world)?;
-    let steps = plan(world, &original, &mut copy)?;
+    let (original, mut copy, many_go) = copy(world)?;
+    let mut steps = plan(world, &original, &mut copy)?;
+    if many_go {
+        steps.push(Step::Beyond { text: "more jobs may be dropped than are told here".to_owned() });
+    }
     let mut paper = Paper::new();
     for step in steps {
         match format {
@@ -57,7 +60,9 @@ fn open(world: &World) -> anyhow::Result<Store> {
 
 /// What the round decides by. A job that is none of the first in its queue, that does not go, and that nothing first is
 /// made from, is not decided about.
-fn copy(world: &World) -> anyhow::Result<(Original, Store)> {
+///
+/// The last part of the result: whether more jobs may go than were looked for.
+fn copy(world: &World) -> anyhow::Result<(Original, Store, bool)> {
     let store = open(world)?;
     let queues = queues(world, &store.view())?;
     let exporters: Vec<_> = world.config.exporters.keys().cloned().collect();
@@ -67,7 +72,7 @@ fn copy(world: &World) -> anyhow::Result<(Original, Store)> {
     original.take_jobs(&copy, &gone)?;
     original.take_files(&copy, &files_that_may_go(world))?;
     original.take_files(&copy, &sources(world, &copy, &queues)?)?;
-    Ok((original, copy))
+    Ok((original, copy, gone.len() >= expire::BATCH as usize))
 }
 
 /// Those that are configured, and those that have jobs.

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// So many rows of one kind and exporter are looked up at a time.
-const BATCH: u32 = 500;
+pub const BATCH: u32 = 500;
 /// For rows of an exporter that is no longer configured: time enough to put it back.
 const UNKNOWN_KEEP: Duration = Duration::from_hours(24);
 /// So many failed jobs are kept, whatever their `failure_keep`: more than anybody reads, and 10 MB of database. A

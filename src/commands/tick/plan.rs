@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::model::{attempt::Claim, clock::Stamp, job::Job};
+use crate::{
+    commands::words,
+    model::{attempt::Claim, clock::Stamp, job::Job},
+};
 
 /// A time, for programs in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,7 +214,7 @@ impl fmt::Display for Step {
             Self::Move { job, from, to: queue } => write!(to, "move {job}: from queue {from} to queue {queue}"),
             Self::Schedule { schedule, exporter, due } => write!(to, "schedule {schedule} ({exporter}): {due}"),
             Self::Wake { jobs } => {
-                write!(to, "wake {}: their time has come", crate::commands::words::count(*jobs as u64, "job"))
+                write!(to, "wake {}: their time has come", words::count(*jobs as u64, "job"))
             }
             Self::Queue { job, for_file } => write!(to, "queue {job}: {for_file} is made from it"),
             Self::Claim { job, number, command, .. } => {
@@ -221,7 +224,7 @@ impl fmt::Display for Step {
             }
             Self::Hold(hold) => write!(to, "hold {}: {}", hold.job, hold.reason.why),
             Self::More { queue, jobs } => {
-                write!(to, "hold queue {queue}: {} more", crate::commands::words::count(*jobs, "job"))
+                write!(to, "hold queue {queue}: {} wait", words::count(*jobs, "more job"))
             }
             Self::Problem { text } => write!(to, "problem {text}"),
             Self::Beyond { text } => write!(to, "beyond {text}"),

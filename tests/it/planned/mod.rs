@@ -123,7 +123,8 @@ fn differences(plan: &Plan, before: &Seen, after: &Seen) -> Vec<String> {
     same("reaped", format!("{reaped:?}"), format!("{ended:?}"));
     // Those that the same round does something else with.
     let again = plan.steps("schedule").filter(|step| step["outcome"] == "queued").map(id);
-    let again: BTreeSet<_> = again.chain(plan.jobs("claim")).chain(plan.jobs("queue")).collect();
+    let again: BTreeSet<_> =
+        again.chain([plan.jobs("claim"), plan.jobs("queue"), plan.jobs("fail")].into_iter().flatten()).collect();
     for step in plan.steps("reap").filter(|step| !again.contains(&id(step))) {
         let came = after.jobs.get(&id(step)).map_or("gone", |row| match row.status {
             0 => "queued",
@@ -171,7 +172,9 @@ fn differences(plan: &Plan, before: &Seen, after: &Seen) -> Vec<String> {
     let moved: BTreeMap<_, _> = plan.steps("move").map(|step| (id(step), text(step, "to"))).collect();
     let moved: BTreeMap<_, _> =
         moved.into_iter().filter(|(id, to)| before.jobs.get(id).is_some_and(|row| row.queue != *to)).collect();
-    let came = after.jobs.iter().filter(|(id, row)| before.jobs.get(id).is_some_and(|old| old.queue != row.queue));
+    // What had failed is queued anew where it belongs.
+    let has_moved = |old: &Row, row: &Row| old.status <= 1 && old.queue != row.queue;
+    let came = after.jobs.iter().filter(|(id, row)| before.jobs.get(id).is_some_and(|old| has_moved(old, row)));
     let came: BTreeMap<_, _> = came.map(|(id, row)| (*id, row.queue.clone())).collect();
     same("moved", format!("{moved:?}"), format!("{came:?}"));
 
