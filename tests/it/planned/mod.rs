@@ -178,8 +178,11 @@ fn differences(plan: &Plan, before: &Seen, after: &Seen) -> Vec<String> {
     let came: BTreeMap<_, _> = came.map(|(id, row)| (*id, row.queue.clone())).collect();
     same("moved", format!("{moved:?}"), format!("{came:?}"));
 
-    let failed =
-        after.jobs.iter().filter(|(id, row)| row.status >= 2 && before.jobs.get(id).is_some_and(|old| old.status == 0));
+    let was_queued = |id: &i64| {
+        let reaped = plan.steps("reap").any(|step| self::id(step) == *id && step["next"] == "queued");
+        before.jobs.get(id).is_some_and(|old| old.status == 0 || reaped)
+    };
+    let failed = after.jobs.iter().filter(|(id, row)| row.status >= 2 && was_queued(id));
     // What is made from a failed file fails with it, which is no step of its own.
     let is_told = |id: &i64| plan.jobs("fail").contains(id);
     let with_source = |row: &Row| after.jobs.values().any(|other| other.filename == row.source && other.status >= 2);
