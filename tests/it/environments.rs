@@ -162,7 +162,7 @@ fn without_memory_nothing_panics() {
     let site = site();
     for limit in ['v', 'd'] {
         let least = least(limit, &site);
-        let deeds: Vec<_> = (1..12).map(|step| format!("ulimit -{limit} {}", least + step * 200)).collect();
+        let deeds: Vec<_> = (1..20).map(|step| format!("ulimit -{limit} {}", least + step * 64)).collect();
         nothing_panics(&deeds, false);
     }
 }
