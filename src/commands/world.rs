@@ -14,7 +14,7 @@ use crate::{
     model::{event::ActivityEvent, zone},
     process,
     site::{self, ActivityLog, Site},
-    store::{self, Store, StoreError},
+    store::{self, Listener, Store, StoreError},
 };
 
 /// The configuration, read once, and the state directory that it names; nothing there has been looked at yet.
@@ -87,9 +87,7 @@ impl World {
 
     /// Writes what `store` commits from here on into the activity log. For ticks and runs: that log is theirs alone.
     pub fn keep_activity(&self, store: &mut Store) {
-        if let Some(log) = self.activity() {
-            store.listen(Box::new(move |events| write(&log, events)));
-        }
+        store.listen(self.activity().map(|log| -> Listener { Box::new(move |events| write(&log, events)) }));
     }
 
     /// Writes an event that no transaction belongs to into the activity log.

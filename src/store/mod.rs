@@ -127,8 +127,8 @@ impl Store {
     }
 
     /// From here on `listener` hears what each transaction has told, once it is committed.
-    pub fn listen(&mut self, listener: Listener) {
-        self.listener = Some(listener);
+    pub fn listen(&mut self, listener: Option<Listener>) {
+        self.listener = listener;
     }
 
     fn pass_on(&self, events: &[ActivityEvent]) {

@@ -134,3 +134,32 @@ fn what_an_administrator_does_is_told_with_who_did_it() {
     assert_eq!(told(paused), ("anna as pressroom".into(), "queue default is paused".into()));
     assert_eq!(told(cancelled), ("anna as pressroom".into(), "cancelled job 1 (epub/a.epub)".into()));
 }
+
+#[test]
+fn a_schedule_is_told_when_it_is_due_and_when_it_is_skipped() {
+    let clean = "[exporter.clean]\noutput = \"none\"\ncommand = [\"/bin/true\"]\n[schedule.often]\nexporter = \"clean\"\nevery = \"1m\"";
+    let site = Site::new().more(clean).create();
+    site.run(&["queues", "pause", "clean"]).exits(0);
+    site.tick().exits(0);
+    site.clock(61.0);
+    site.tick().exits(0);
+    let told: Vec<_> = lines(&site).into_iter().filter(|line| line["schedule"] == "often").collect();
+    let [due, skipped] = &told[..] else { panic!("twice: {told:?}") };
+    assert_eq!((&due["event"], &due["filename"]), (&"schedule_due".into(), &"clean/clean".into()));
+    assert_eq!(skipped["event"], "schedule_skipped");
+    assert!(skipped["reason"].as_str().unwrap().contains("queued"));
+}
+
+#[test]
+fn a_dropped_job_is_told_with_its_reason() {
+    let site = Site::new().exporter_with("echo x >$1", "abandon_after = \"5m\"").create();
+    site.ask("a").exits(75);
+    site.run(&["queues", "pause", "default"]).exits(0);
+    site.tick().exits(0);
+    site.run(&["queues", "resume", "default"]).exits(0);
+    site.database().execute("UPDATE job SET last_asked = last_asked - 86400000, queued_since = queued_since - 86400000, run_after = run_after + 3600000, waits = 1", []).unwrap();
+    site.recount();
+    site.tick().exits(0);
+    let last = lines(&site).into_iter().find(|line| line["event"] == "dropped").expect("a line");
+    assert!(last["reason"].as_str().unwrap().contains("abandon_after"), "{last}");
+}

@@ -15,6 +15,7 @@ use crate::{
     model::{
         attempt::AttemptId,
         clock::{Stamp, since_boot},
+        event::ActivityEvent,
         job::Job,
         standstill::moment_before,
         status::DropReason,
@@ -136,6 +137,7 @@ fn drop_row(tx: &Tx, job: &Job, why: &Why) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     tracing::info!(job = job.id, filename = job.filename, why = detail, "dropped");
+    tx.tell(ActivityEvent::new("dropped", Stamp::now()).job(job).with("reason", &*detail));
     let line = || format!("job {} ({}) was dropped: {detail}", job.id, job.filename);
     Ok(reason.is_news().then(line))
 }

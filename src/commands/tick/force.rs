@@ -10,7 +10,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{commands::world::World, config::Identity, logging};
+use crate::{
+    commands::world::World,
+    config::Identity,
+    logging,
+    model::{clock::Stamp, event::ActivityEvent},
+};
 
 /// A file that was written within this time may still be written.
 const AT_REST: Duration = Duration::from_millis(100);
@@ -67,6 +72,8 @@ impl InForce {
 
     fn keep(&mut self, error: impl std::fmt::Display) -> Change {
         self.world.is_outdated = true;
+        let refused = ActivityEvent::new("configuration_refused", Stamp::now());
+        self.world.tell(refused.with("reason", error.to_string()));
         logging::diagnostic_line(format!("{error}; the configuration read before stays in force"));
         Change::None
     }
@@ -83,6 +90,7 @@ impl InForce {
         }
         tracing::info!(file = %world.config.file.display(), "another configuration is in force");
         self.world = world;
+        self.world.tell(ActivityEvent::new("configuration_taken", Stamp::now()));
         Change::Taken
     }
 }

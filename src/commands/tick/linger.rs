@@ -176,6 +176,7 @@ impl Linger<'_> {
                 Change::Elsewhere => return Ok(()),
                 Change::Taken => {
                     tell_broken(&self.force.world);
+                    self.force.world.keep_activity(&mut self.store); // another log, or none
                     self.full_due = Duration::ZERO;
                 }
             }

@@ -13,7 +13,7 @@ use crate::{
         world::World,
     },
     config::Schedule,
-    model::{clock::Stamp, job::Job, status::Status},
+    model::{clock::Stamp, event::ActivityEvent, job::Job, status::Status},
     store::{ScheduleState, Tx, View},
 };
 
@@ -47,10 +47,23 @@ fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
         }
         let due = queue(world, tx, &ask, now)?;
         tx.set_schedule(&schedule.name, ScheduleState { last: now, next: after(next, schedule.every, now) })?;
+        tell(tx, schedule, &ask, &due, now);
         Ok(due)
     })?;
     noted(round, schedule, due);
     Ok(())
+}
+
+fn tell(tx: &Tx, schedule: &Schedule, ask: &Ask, due: &Due, now: Stamp) {
+    let event = match due {
+        Due::Queued(_) => ActivityEvent::new("schedule_due", now),
+        Due::Dropped(_) => {
+            ActivityEvent::new("schedule_skipped", now).with("reason", "its job is queued or started already")
+        }
+        Due::Refused { why } => ActivityEvent::new("schedule_skipped", now).with("reason", &**why),
+        Due::Next { .. } => return,
+    };
+    tx.tell(event.with("schedule", &*schedule.name).with("filename", &*ask.filename));
 }
 
 fn noted(round: &mut Round, schedule: &Schedule, due: Due) {

@@ -52,7 +52,7 @@ fn seen(site: &Site) -> Seen {
     });
     let jobs = jobs.expect("jobs").map(Result::unwrap).collect();
     let mut attempts = database
-        .prepare("SELECT rowid, job, filename, queue, number, coalesce(result, '') FROM attempt")
+        .prepare("SELECT rowid, job, filename, queue, number, coalesce(result, '') FROM attempt WHERE number > 0")
         .expect("a statement");
     let attempts = attempts
         .query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))));
