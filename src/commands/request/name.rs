@@ -71,7 +71,8 @@ mod tests {
 
     fn name(template: &str, values: &[(&str, &str)]) -> String {
         let value = |key: &str| values.iter().find(|(name, _)| *name == key).map_or("", |(_, value)| *value);
-        let params: Vec<_> = values.iter().map(|(name, _)| format!("[exporter.epub.params.{name}]\n")).collect();
+        let params: Vec<_> =
+            values.iter().map(|(name, _)| format!("[exporter.epub.params.{name}]\nrequired = false\n")).collect();
         let params = params.concat();
         let toml = format!("[exporter.epub]\ncommand = [\"true\"]\nfilename = \"{template}\"\n{params}");
         let dir = tempfile::tempdir().unwrap();
