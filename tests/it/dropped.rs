@@ -247,13 +247,15 @@ fn the_next_request_is_told_and_who_only_looks_as_well() {
     look("text").exits(66).stdout("absent\n").stderr(&format!("pressroom: {why}\n"));
     let json = request(&site, "epub title=Emma --format json");
     json.exits(75);
-    assert_eq!((&json.json()["state"], &json.json()["reason"]), (&"queued".into(), &why.into()));
-    site.ask("Emma").exits(75).stdout("queued 1\n").warns(why);
-    site.ask("Nana").exits(75).stderr("");
+    let paused = "the queue is paused by the administrator";
+    assert_eq!(json.json()["state"], "queued");
+    assert_eq!(json.json()["reason"], format!("{paused}; {why}"));
+    site.ask("Emma").exits(75).stdout("queued 1\n").warns(why).warns(paused);
+    site.ask("Nana").exits(75).stderr(&format!("pressroom: {paused}\n"));
     site.clock(170.0);
     site.ask("Emma").exits(75).warns(why);
     later(&site, 310.0);
-    site.ask("Emma").exits(75).stderr("");
+    site.ask("Emma").exits(75).stderr(&format!("pressroom: {paused}\n"));
 }
 
 #[test]

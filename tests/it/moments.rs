@@ -118,17 +118,17 @@ fn deleted_while_it_is_queued_it_is_queued_anew() {
 }
 
 #[test]
-fn dropped_since_it_could_not_be_started_it_takes_the_pdf_with_it_in_the_end() {
+fn kept_while_its_queue_is_paused_for_hours_it_is_made_for_the_pdf_in_the_end() {
     let site = site(EPUB);
     set_mode(&site, "default", "paused");
     request(&site, "pdf title=Emma").exits(75);
     for hours in 1..=3 {
         later(&site, f64::from(hours) * 3700.0);
     }
-    assert_eq!(site.count("SELECT count(*) FROM job WHERE exporter = 'pdf'"), 0);
+    assert_eq!(site.count("SELECT count(*) FROM job WHERE exporter = 'pdf'"), 1);
     set_mode(&site, "default", "open");
     until_done(&site);
-    assert_eq!(attempts(&site, "pdf"), 0);
+    assert_eq!(attempts(&site, "pdf"), 1);
 }
 
 /// A PDF whose source has waited long and is being made at last is not dropped just then.

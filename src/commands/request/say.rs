@@ -92,11 +92,17 @@ pub fn object(answer: &Answer) -> Map<String, Value> {
         ("eta_seconds", json!(answer.eta_seconds)),
         ("retry_after", json!(answer.retry_after)),
         ("attempts", json!(answer.attempts)),
-        ("reason", json!(answer.reason.as_ref().or(answer.dropped.as_ref()))),
+        ("reason", json!(reason(answer))),
         ("delay", json!(answer.delay.map(Delay::code))),
         ("not_before", json!(if let Some(Delay::Until(moment)) = answer.delay { time(Some(moment)) } else { None })),
     ];
     fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What delays the job, and what became of an earlier one.
+fn reason(answer: &Answer) -> Option<String> {
+    let both: Vec<_> = answer.reason.iter().chain(&answer.dropped).map(String::as_str).collect();
+    (!both.is_empty()).then(|| both.join("; "))
 }
 
 #[cfg(test)]

@@ -42,7 +42,9 @@ pub fn look(round: &mut Round) -> anyhow::Result<()> {
             round.misdated = Some((from, to));
             lift(round, from, to)?; // before the mark: whoever is killed in between does it again
         }
-        let was_doubted = last.as_ref().is_some_and(|last| last.doubt.is_some());
+        let doubt = last.as_ref().and_then(|last| last.doubt.as_ref());
+        round.leapt_from = doubt.filter(|_| belief == Belief::Accepted).map(|doubt| doubt.right);
+        let was_doubted = doubt.is_some();
         let mark = remember(round.lock, last, here, &belief);
         if (was_doubted || mark.doubt.is_some())
             && round.lock.is_some()

@@ -196,6 +196,8 @@ pub struct Round<'a> {
     clock_doubt: Option<Doubt>,
     /// A clock that was behind until now has stamped between these moments of its own.
     misdated: Option<(Stamp, Stamp)>,
+    /// A clock that was not believed is believed now: from this moment to the present one no time has passed.
+    leapt_from: Option<Stamp>,
     /// A ring has caused it: only what starts jobs is done, the rest is left to the next full round.
     light: bool,
     /// It is the first one of its tick: until when that tick stays.
@@ -223,6 +225,7 @@ impl<'a> Round<'a> {
             calm: false,
             clock_doubt: None,
             misdated: None,
+            leapt_from: None,
             light: false,
             begins: None,
             look_again: None,

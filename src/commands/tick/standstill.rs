@@ -47,6 +47,9 @@ impl Still {
         }
         let stored = view.standstills()?;
         let mut all = known(&stored, now);
+        if let Some(before) = round.leapt_from {
+            all.push(Standstill::of(Key::default(), before, now, false));
+        }
         let tick = view.last_tick()?.map(|tick| tick.at);
         if tick.is_none() {
             all.push(Standstill::of(Key::default(), Stamp(0), now, false)); // nobody has ever ticked

@@ -39,7 +39,7 @@ fn a_client_is_found_by_its_name_when_only_its_hash_is_stored() {
         let mut request = site.command(&["request", "--cgi"]);
         request.env("REQUEST_METHOD", "GET").env("GATEWAY_INTERFACE", "CGI/1.1").env("REMOTE_ADDR", address);
         request.env("PATH_INFO", "/epub").env("QUERY_STRING", format!("title={title}"));
-        Done::of(&mut request).exits(0).says("202");
+        Done::of(&mut request).exits(0).says("queued");
     }
     let hash = site.text("SELECT client FROM job WHERE filename = 'epub/Nana.epub'");
     assert!(!hash.contains("192.0.2"), "{hash}");
