@@ -1,8 +1,8 @@
 //! The manual pages name every command, option and key that there is.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
-use crate::site::Site;
+use crate::{outside::has, site::Site};
 
 /// Commands with others below them.
 const FAMILIES: [(&str, &[&str]); 2] = [
@@ -112,5 +112,45 @@ fn every_key_of_the_configuration_is_explained() {
         let key = line.split(" =").next().unwrap().trim();
         assert!(page.contains(&format!("Ic {key}")), "pressroom.toml.5 does not explain {key}");
         assert!(guide.contains(&format!("`{key}`")), "configuration.md does not explain {key}");
+    }
+}
+
+/// Both systems that show manual pages take a page for one of their own unless it names another.
+#[test]
+fn rendered_pages_are_pressrooms_and_no_other_systems() {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/man");
+    let pages: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for (program, words) in [("mandoc", &["-T", "utf8"][..]), ("groff", &["-mandoc", "-Tutf8"])] {
+        if !has("rendered_pages_are_pressrooms_and_no_other_systems", program) {
+            continue;
+        }
+        for page in &pages {
+            let done = Command::new(program).args(words).arg(page).output().unwrap();
+            let text = String::from_utf8(done.stdout).unwrap();
+            assert!(text.lines().rfind(|line| !line.is_empty()).unwrap().contains("Pressroom"), "{text}");
+            assert!(!text.contains("BSD") && !text.contains("Debian"), "{program} {}", page.display());
+        }
+    }
+}
+
+/// A value that a macro puts into quotes must not take the rest of its line with it.
+#[test]
+fn no_quoted_value_of_a_page_holds_the_next_key() {
+    for line in page("pressroom.toml.5").lines().filter(|line| line.starts_with(".It Ic ")) {
+        let quoted = line.split(" Qq ").nth(1).unwrap_or_default();
+        assert!(!quoted.contains(" , "), "{line}");
+    }
+}
+
+#[test]
+fn the_page_names_every_reserved_parameter() {
+    let rules = include_str!("../../src/config/param_rules.rs");
+    let list = rules.split("RESERVED: [&str;").nth(1).unwrap().split(';').next().unwrap();
+    let names: Vec<_> = list.split('"').skip(1).step_by(2).collect();
+    assert!(names.len() >= 7);
+    let page = page("pressroom.toml.5");
+    let told = page.split("These names are taken:").nth(1).unwrap().split(".Bl").next().unwrap();
+    for name in names {
+        assert!(told.split_whitespace().any(|word| word == name), "{name} is missing");
     }
 }

@@ -1,6 +1,7 @@
 //! What a configuration file means, and what is said about a wrong one.
 
 mod accepted;
+mod defaults;
 mod refused;
 mod refused_exporters;
 
