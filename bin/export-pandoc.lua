@@ -1,5 +1,6 @@
 -- Makes a text fit for an EPUB, which is XHTML and refuses what browsers forgive: links that lead out of the book to
--- files that are not in it, ids that come twice, HTML that is never closed, attributes that HTML does not know.
+-- files that are not in it, ids that come twice, HTML that is never closed, attributes that HTML does not know, and a
+-- book without a title.
 
 local ids = {}
 
@@ -85,9 +86,36 @@ local function link(element)
   return pandoc.Span(element.content, pandoc.Attr(element.identifier)) -- other links may lead to this one
 end
 
+local function has_text(value)
+  return value and pandoc.utils.stringify(value):gsub('\u{a0}', ' '):match('%S')
+end
+
+local function first_heading(blocks)
+  local first
+  pandoc.walk_block(pandoc.Div(blocks), {
+    Header = function(header) first = first or header.content end,
+  })
+  return first
+end
+
+-- The first input's name without its directory and extension, as text that XML can hold.
+local function name_of_file()
+  local name = (PANDOC_STATE.input_files[1] or ''):gsub('.*/', ''):gsub('(.)%.[^.]*$', '%1'):gsub('%c', ' ')
+  return name:match('%S') and name or 'Untitled'
+end
+
+-- An EPUB must have a title: the given one, or the text's own, or its first heading, or else the name of the file.
+local function titled(doc)
+  if not has_text(doc.meta.title) then
+    doc.meta.title = pandoc.MetaInlines(first_heading(doc.blocks) or { pandoc.Str(name_of_file()) })
+  end
+  return doc
+end
+
 return {
   { Header = plain_heading, RawInline = raw_inline, RawBlock = raw_block },
   { Header = clean },
   { Div = clean, Span = clean, Code = clean, CodeBlock = clean, Image = image, Link = clean, Table = clean_table },
   { Link = link },
+  { Pandoc = titled },
 }

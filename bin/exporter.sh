@@ -25,12 +25,13 @@ first_of() {
     fail 75 'The converter is not available at the moment.' "none of these is installed: $*"
 }
 
-# check_input FILE: an input is a readable file, named without a way up, whatever a parameter put into the name.
+# check_input FILE [WHAT]: an input is a readable file, named without a way up, whatever a parameter put into the name.
+# WHAT it is for the visitor: a text, unless told otherwise.
 check_input() {
     case /$1/ in
-    */../*) bad_input 'There is no such text.' "refusing an input with \`..\` in its name: $1" ;;
+    */../*) bad_input "There is no such ${2-text}." "refusing an input with \`..\` in its name: $1" ;;
     esac
-    if [ ! -f "$1" ] || [ ! -r "$1" ]; then bad_input 'There is no such text.' "cannot read the input: $1"; fi
+    if [ ! -f "$1" ] || [ ! -r "$1" ]; then bad_input "There is no such ${2-text}." "cannot read the input: $1"; fi
 }
 
 # first_bytes FILE N: the first N bytes in hex, without spaces.

@@ -40,6 +40,39 @@ fn pandoc_makes_a_book_whatever_its_title_is() {
     }
 }
 
+/// Readers' programs and epubcheck refuse a book without `dc:title`.
+#[test]
+fn a_book_without_a_title_has_its_first_heading_or_its_files_name() {
+    let test = "a_book_without_a_title_has_its_first_heading_or_its_files_name";
+    if !has(test, "pandoc") {
+        return;
+    }
+    for (name, text, title) in [
+        ("in.md", "Some text.\n\n# *Candide* & [others](x.md)\n\n# Two\n", "Candide &amp; others"),
+        ("in.md", "---\ntitle: Its own\n---\n\n# One\n", "Its own"),
+        ("a <b>.x.md", "No heading.\n", "a &lt;b&gt;.x"),
+        ("empty.html", "<title> </title>", "empty"),
+    ] {
+        let work = Work::new();
+        fs::write(work.path(name), text).unwrap();
+        let args = ["--title= ".into(), "--lang=en".into(), work.path(name)];
+        assert_exits(&work.run(&exporter("export-pandoc"), "out.epub", &args), 0);
+        assert_eq!(title_of(&work.path("out.epub")), title);
+        assert_valid_epub(test, &work.path("out.epub"));
+    }
+}
+
+fn title_of(book: &std::path::Path) -> String {
+    let opf = Command::new("python3")
+        .args(["-c", "import sys, zipfile; print(zipfile.ZipFile(sys.argv[1]).read('EPUB/content.opf').decode())"])
+        .arg(book)
+        .output()
+        .unwrap();
+    let opf = String::from_utf8(opf.stdout).unwrap();
+    let title = opf.split("<dc:title").nth(1).expect("a title").split('>').nth(1).unwrap();
+    title.strip_suffix("</dc:title").unwrap().to_owned()
+}
+
 #[test]
 fn pandoc_flattens_what_an_epub_cannot_hold() {
     let test = "pandoc_flattens_what_an_epub_cannot_hold";
@@ -103,11 +136,11 @@ fn damaged_input_is_never_retried_and_the_visitor_is_told_no_path() {
 
 #[test]
 fn an_input_that_is_missing_or_climbs_up_is_refused() {
-    for script in ["export-pandoc", "export-calibre", "export-thumbnail"] {
+    for (script, what) in [("export-pandoc", "text"), ("export-calibre", "text"), ("export-thumbnail", "picture")] {
         for input in ["/nonexistent/book.md", "/usr/../etc/passwd"] {
             let work = Work::new();
             assert_exits(&work.run(&exporter(script), "out.jpg", &[input]), 65);
-            assert_eq!(work.read("message"), "There is no such text.\n");
+            assert_eq!(work.read("message"), format!("There is no such {what}.\n"));
         }
     }
 }
