@@ -56,8 +56,8 @@ completions: ## for bash, zsh and fish, in target/completions
 deb: program completions ## a Debian package, in target
 	@COMPLETIONS="$(COMPLETIONS)" packaging/deb.sh "$(BINARY)" "$(PACKAGES)"
 
-demo: ## make a book through the queue; it says where
-	@demo/run
+demo: program ## make a book through the queue; it says where
+	@demo/run "$(BINARY)"
 
 check: ## format, lints, shell scripts, man pages, licences
 	@tests/check.sh
