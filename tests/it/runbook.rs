@@ -36,7 +36,14 @@ fn cron_has_stopped() {
     let site = Site::new().create();
     site.tick();
     let sql = "UPDATE meta SET tick_at = tick_at - 840000, tick_boot_id = 'an earlier one'";
-    site.database().execute(sql, []).unwrap();
+    let quiet = |seconds: i64| {
+        let sql = sql.replace("840000", &(seconds * 1000).to_string());
+        site.database().execute(&sql, []).unwrap();
+    };
+    quiet(200);
+    site.run(&["status"]).exits(1).says("warning: no tick has run for 3m");
+    assert!(RUNBOOK.contains("a warning after 3 minutes without a tick") && RUNBOOK.contains("critical after 10."));
+    quiet(640);
     site.run(&["status"]).exits(2).says("critical: no tick has run for 14m; is the crontab of the cron user installed");
     page_says(&site, "no tick has run for 14m; is the crontab of the cron user installed");
     site.run(&["check"]).exits(0).says("warning: the last tick ran 14m ago; is `pressroom tick` in the crontab of");
@@ -121,6 +128,26 @@ fn a_job_hangs() {
     site.tick();
     site.ask("Nana").exits(70).says("failed_timeout");
     site.mailed().warns("failed: timeout");
+}
+
+#[test]
+fn everything_that_runs_is_ended_by_pausing_first_and_cancelling_then() {
+    let site = Site::new().exporter(r#"touch ../../../started; while :; do sleep 1; done"#);
+    let site = site.more("[queue.default]\nmax_running = 1\n").create();
+    site.ask("Emma");
+    site.ask("Nana");
+    site.brief_tick();
+    wait_until("it has started", || site.path("started").exists());
+    site.run(&["queues", "pause", "default"]).exits(0);
+    site.run(&["jobs", "cancel", "--status", "started", "--yes"]).exits(0);
+    wait_until("it is gone", || site.count("SELECT count(*) FROM job") == 1);
+    site.brief_tick();
+    assert_eq!(site.count("SELECT count(*) FROM job WHERE status = 1"), 0, "the next one waits");
+    site.run(&["queues", "resume", "default"]).exits(0);
+    site.brief_tick();
+    assert_eq!(site.count("SELECT count(*) FROM job WHERE status = 1"), 1);
+    site.run(&["jobs", "cancel", "--status", "started", "--yes"]).exits(0);
+    wait_until("it is gone, too", || site.count("SELECT count(*) FROM job") == 0);
 }
 
 #[test]

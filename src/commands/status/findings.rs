@@ -1,6 +1,6 @@
 //! What is wrong, how bad that is, and what to do about it.
 
-use std::{fs, io, time::Duration};
+use std::{fs, io, path::Path, time::Duration};
 
 use super::{
     gather::{MOST_HELD, Report},
@@ -91,15 +91,23 @@ fn critical(code: &'static str, text: impl Into<String>) -> Finding {
 }
 
 fn tick(report: &Report) -> Option<Finding> {
-    const ADVICE: &str = "is the crontab of the cron user installed, and cron running?";
+    let advice = ticks_come_from();
     match report.clock.quiet {
-        None => Some(critical("never_ticked", format!("no tick has ever run; {ADVICE}"))),
+        None => Some(critical("never_ticked", format!("no tick has ever run; {advice}"))),
         Some(quiet) if quiet >= QUIET => {
-            let text = format!("no tick has run for {}; {ADVICE}", words::duration(quiet));
+            let text = format!("no tick has run for {}; {advice}", words::duration(quiet));
             Some(if quiet >= SILENT { critical("no_tick", text) } else { warning("no_tick", text) })
         }
         Some(_) => None,
     }
+}
+
+/// Where the package has put its crontab, each line of that is commented out until the administrator chooses one.
+fn ticks_come_from() -> &'static str {
+    if Path::new("/etc/cron.d/pressroom").exists() {
+        return "is a line of /etc/cron.d/pressroom chosen, or pressroom.timer enabled, and cron running?";
+    }
+    "is the crontab of the cron user installed, and cron running?"
 }
 
 /// The next tick makes it anew.

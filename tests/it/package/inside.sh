@@ -55,6 +55,7 @@ is "$(grep -cv '^#' /usr/lib/systemd/system/pressroom.timer)" "$(grep -cv '^#' /
 is "$(grep -c '^[^#].*tick' /etc/cron.d/pressroom || true)" 0
 answers 0 as pressroom pressroom check
 answers 2 as pressroom pressroom status # nobody has ticked yet
+grep -q '/etc/cron.d/pressroom' /tmp/answer || fail 'the alarm does not name the crontab of the package'
 
 phase run
 cat >>/etc/pressroom/pressroom.toml <<'TOML'
