@@ -2,7 +2,9 @@
 //!
 //! The leader's number is its group's and session's, and the kernel gives it to nobody else while either has a member.
 
-use std::os::fd::AsFd;
+use std::{io, os::fd::AsFd};
+
+use nix::errno::Errno;
 
 use super::{
     ending::Ending,
@@ -16,15 +18,15 @@ use super::{
     watch::SOONEST,
     work,
 };
-use crate::model::clock::since_boot;
+use crate::model::{clock::since_boot, passing};
 
 /// Bytes that are still read when the tree is gone; somebody outside of it may have been given the pipe.
 const LAST_WORDS: usize = 1 << 20;
 
 impl Supervisor<'_> {
     /// After the leader's end, or if it cannot be waited for: until nobody is left. Whoever cannot be killed, or
-    /// cannot be looked for, keeps us here.
-    pub(super) fn leave(&mut self) {
+    /// cannot be looked for, keeps us here; but what our own memory is too small for will not get better.
+    pub(super) fn leave(&mut self) -> io::Result<()> {
         let now = since_boot();
         let kill_after = self.order.limits.kill_after;
         self.duration = now.saturating_sub(self.leader.started);
@@ -32,7 +34,7 @@ impl Supervisor<'_> {
         let gives_up = now + kill_after + PATIENCE;
         self.reap_leader();
         if self.ended.is_some() && self.is_gone() {
-            return;
+            return Ok(());
         }
         let mut unseen = 0;
         while unseen < 2 {
@@ -41,9 +43,13 @@ impl Supervisor<'_> {
             self.reap_leader();
             // A leader that somebody traces can be waited for when that lets it go.
             let known = self.ended.is_some() || since_boot() >= gives_up;
-            if alive.is_empty() && known && self.tree.unread().is_none() {
+            let unread = self.tree.unread();
+            if alive.is_empty() && known && unread.is_none() {
                 unseen += 1;
                 continue;
+            }
+            if let Some(error) = unread.filter(|error| is_out_of_memory(error) && since_boot() >= gives_up) {
+                return Err(error);
             }
             unseen = 0;
             self.look();
@@ -52,6 +58,7 @@ impl Supervisor<'_> {
             self.pause(&handles);
         }
         self.watch.reaped(&self.tree.take_reaped());
+        Ok(())
     }
 
     /// Until one of them has ended, or it is time for the next look. The output is read all the while.
@@ -117,6 +124,10 @@ impl Supervisor<'_> {
             self.watch.reaped(self.ended.as_slice());
         }
     }
+}
+
+fn is_out_of_memory(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::OutOfMemory || passing::advice(error) == passing::advice(&Errno::ENOMEM.into())
 }
 
 fn status(leader: Option<Reaped>) -> Ending {

@@ -56,7 +56,8 @@ pub use rest::give_back;
 pub use rlimits::unsettable;
 pub use spawn::{Leader, SpawnError, spawn};
 pub use stage::{
-    become_run, become_trial, cannot_supervise, hear_children, inherited_lock, survive_file_limit, with_file_limit,
+    become_run, become_trial, cannot_supervise, hear_children, heed_stop_signals, inherited_lock, survive_file_limit,
+    with_file_limit,
 };
 pub use supervise::supervise;
 pub use sys::{clock_is_synchronised, may_be_written};

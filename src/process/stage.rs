@@ -43,6 +43,12 @@ pub fn hear_children() -> io::Result<()> {
     sys::default_signal(Signal::SIGCHLD)
 }
 
+/// For a process that ends when it is told to, whatever started it: a shell starts what it puts into the background with
+/// SIGINT ignored, and nohup with SIGHUP.
+pub fn heed_stop_signals() -> io::Result<()> {
+    [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().try_for_each(sys::default_signal)
+}
+
 /// A file that may not grow any more is an error like a full disk, and no reason to die in the middle of an answer. What
 /// an exporter is started with is set anew.
 pub fn survive_file_limit() -> io::Result<()> {

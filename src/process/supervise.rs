@@ -32,11 +32,12 @@ const CHUNK: usize = 1 << 16;
 /// Watches the exporter until its leader has ended, ends what is left of its tree, and reaps.
 ///
 /// Limits, wishes and the output are heeded until the last of the tree is gone. Returns only then: a process that cannot
-/// be killed keeps the caller here, and with it the slot. An error is one of waiting; the tree has been ended then.
+/// be killed keeps the caller here, and with it the slot. An error is one of waiting, and the tree has been ended then; or
+/// there is no memory to look for it: then its processes are the next tick's to end.
 pub fn supervise(leader: Leader, order: &Order, overseer: &mut dyn Overseer) -> io::Result<Ending> {
     let mut supervisor = Supervisor::new(leader, order, overseer);
     let watched = supervisor.watch();
-    supervisor.leave();
+    supervisor.leave()?;
     let ending = supervisor.finish();
     watched.map(|()| ending)
 }

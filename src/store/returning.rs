@@ -4,7 +4,7 @@
 use rusqlite::params;
 
 use super::{Result, Tx};
-use crate::model::{attempt::Claim, clock::Stamp};
+use crate::model::{attempt::Claim, clock::Stamp, event::ActivityEvent};
 
 const FORGET_ATTEMPT: &str = "DELETE FROM attempt WHERE id = ? AND ended IS NULL";
 
@@ -29,6 +29,7 @@ impl Tx<'_> {
             return Ok(false);
         }
         self.change(FORGET_ATTEMPT, params![claim.attempt])?;
+        self.tell(ActivityEvent::new("returned", now).claim(claim));
         Ok(self.end_cancelled(claim, now)?
             || self.counting(claim.job, || Ok(self.change(GIVE_BACK, params![claim.job, claim.attempt, now])? == 1))?)
     }

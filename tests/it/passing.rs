@@ -60,7 +60,7 @@ fn the_next_tick_makes_them_all(site: &Site, at_once: usize) {
     assert_eq!(site.count("SELECT count(*) FROM attempt WHERE result <> 'ok'"), 0);
     site.tick().exits(0).stdout("").stderr("");
     assert_eq!(site.names("s/work"), Vec::<String>::new());
-    assert_eq!(site.names("s/log").len(), 10);
+    assert_eq!(site.logs().len(), 10);
 }
 
 #[test]

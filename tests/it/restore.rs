@@ -81,7 +81,7 @@ fn a_restored_queue_goes_on_and_ids_and_history_go_on_too() {
         site.ask(title).exits(75);
     }
     site.tick().exits(0).stderr("");
-    let log = site.names("s/log");
+    let log = site.logs();
     assert_eq!(filenames(&site), "epub/Bad.epub");
     restore(&site).exits(0).stdout("restored saved.db: 3 jobs, 4 attempts of the history; the next job gets id 1007\n");
     assert_eq!(filenames(&site), "epub/Bad.epub epub/Nana.epub epub/Odes.epub");
@@ -92,7 +92,7 @@ fn a_restored_queue_goes_on_and_ids_and_history_go_on_too() {
     site.tick().exits(0).stderr("");
     site.ask("Nana").exits(0);
     site.ask("Middlemarch").exits(0);
-    assert_eq!(&site.names("s/log")[..log.len()], log, "each log still has its row");
+    assert_eq!(&site.logs()[..log.len()], log, "each log still has its row");
     site.run(&["status"]).exits(0);
     site.run(&["check"]).exits(0);
     is_sound(&site.database());

@@ -132,7 +132,7 @@ fn a_job_hangs() {
 
 #[test]
 fn everything_that_runs_is_ended_by_pausing_first_and_cancelling_then() {
-    let site = Site::new().exporter(r#"touch ../../../started; while :; do sleep 1; done"#);
+    let site = Site::new().exporter("touch ../../../started; while :; do sleep 1; done");
     let site = site.more("[queue.default]\nmax_running = 1\n").create();
     site.ask("Emma");
     site.ask("Nana");

@@ -6,7 +6,7 @@ use crate::{
     together::{TICK, at_once, wait_for_runs},
 };
 
-const MONTH: f64 = 31.0 * 86400.0;
+const MONTH: f64 = 28.0 * 86400.0;
 
 fn site(script: &str) -> Site {
     let config = r#"

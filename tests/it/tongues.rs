@@ -16,16 +16,22 @@ filename = "{title}-{word}-{lang}-{any}-{from}-{to}-{between}.txt"
 required = true
 max_bytes = 9
 [exporter.pick.params.word]
+required = false
 pattern = "[a-z]+"
 [exporter.pick.params.lang]
+required = false
 one_of = ["Ktö", "{param}"]
 [exporter.pick.params.any]
+required = false
 integer = "-9223372036854775808..9223372036854775807"
 [exporter.pick.params.from]
+required = false
 integer = "-3.."
 [exporter.pick.params.to]
+required = false
 integer = "..7"
 [exporter.pick.params.between]
+required = false
 integer = "-3..7"
 "#;
 

@@ -1,11 +1,16 @@
 //! A signal to stop ends a tick after its round, never in the middle of one.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+};
 
 use nix::sys::{
     signal::{SigSet, Signal},
     signalfd::{SfdFlags, SignalFd},
 };
+
+use crate::process::heed_stop_signals;
 
 /// The stop signals, held back and readable. Children start with an empty mask all the same.
 pub struct Stop {
@@ -21,7 +26,8 @@ pub struct Came {
 }
 
 impl Stop {
-    pub fn hold() -> nix::Result<Self> {
+    pub fn hold() -> io::Result<Self> {
+        heed_stop_signals()?;
         let held: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD].into_iter().collect();
         held.thread_block()?;
         let fd = SignalFd::with_flags(&held, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;

@@ -3,7 +3,11 @@
 use nix::sys::signal::Signal;
 
 use super::*;
-use crate::running::{go, kill_run, results};
+use crate::{
+    classes::shell,
+    running::{go, kill_run, results},
+    together::Beside,
+};
 
 #[track_caller]
 fn dies(tick: Tick) {
@@ -116,6 +120,22 @@ fn a_tick_that_only_waits_ends_at_once_when_it_is_told_to() {
         old.ends();
         goes_on(&site, next, "Emma");
     }
+}
+
+/// As a shell starts what it puts into the background, or nohup.
+#[test]
+fn a_tick_heeds_signals_that_its_parent_had_ignored() {
+    let site = Site::new().create();
+    let old = Tick::old(&site);
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        let ignoring = "trap '' TERM INT HUP; exec pressroom tick --allow-root --for 10min";
+        let waiting = Beside::start(&mut shell(&site, ignoring));
+        let waits = |line: &str| line.contains("-> FLOCK") && line.contains(&format!(" {} ", waiting.id()));
+        wait_until("it waits for the lock", || fs::read_to_string("/proc/locks").unwrap().lines().any(waits));
+        waiting.signal(signal);
+        waiting.end().dies_of(signal as i32);
+    }
+    old.ends();
 }
 
 /// It does not take the lock first, if it was told to stop before it lay down.
