@@ -121,3 +121,16 @@ fn a_full_disk_exits_75() {
     let args = ["--title=T", "--lang=en", "--output=/dev/full", "in.md"];
     assert_exits(&work.run(&program(), "out.epub", &args), 75);
 }
+
+#[test]
+fn the_demo_makes_a_valid_book_and_needs_no_warning() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut demo = Command::new(root.join("demo/run"));
+    let done = demo.arg(env!("CARGO_BIN_EXE_pressroom")).current_dir(root).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{out}\n{err}");
+    assert!(!out.contains("warning") && !err.contains("no tick") && !err.contains("warning"), "{out}\n{err}");
+    assert!(out.contains("or ? while the exporter has told none yet"), "{out}");
+    let book = out.split("\nready ").nth(1).unwrap().lines().next().unwrap();
+    assert_valid_epub("the_demo_makes_a_valid_book_and_needs_no_warning", Path::new(book));
+}

@@ -21,7 +21,10 @@ fn check(site: &Site) -> Done {
 
 #[test]
 fn a_new_site_is_fine_and_told_to_get_a_crontab() {
-    let site = Site::new().create();
+    let site = Site::new();
+    let created = site.run(&["check", "--create", "--allow-root"]);
+    created.exits(0).says("\nnext: put `pressroom tick` into the crontab of ");
+    assert!(!created.out().contains("warning: no tick"), "{}", created.out());
     check(&site)
         .exits(0)
         .stderr("")

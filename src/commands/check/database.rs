@@ -36,7 +36,7 @@ fn look(world: &World, store: &Store, found: &mut Found) {
         Err(error) => found.problems.push(error.to_string()),
     }
     found.problems.extend(store.expect_machine(&machine_id()).err().map(|error| error.to_string()));
-    found.warnings.extend(silence(world, store));
+    silence(world, store, found);
     match Report::gather(world, &store.view()) {
         Ok(report) => found.warnings.extend(others(report)),
         Err(error) => found.problems.push(format!("{}: {error:#}", world.config.database.display())),
@@ -50,14 +50,16 @@ fn others(report: Report) -> impl Iterator<Item = String> {
     report.findings.into_iter().filter(|finding| !CLOSER.contains(&finding.code)).map(|finding| finding.text)
 }
 
-fn silence(world: &World, store: &Store) -> Option<String> {
+fn silence(world: &World, store: &Store, found: &mut Found) {
     let owner = world.site.owner().unwrap_or_default();
-    let advice = format!("is `pressroom tick` in the crontab of {owner}, and does cron run?");
-    match store.view().last_tick().ok()? {
-        None => Some(format!("no tick has run yet; {advice}")),
-        Some(last) => {
+    match store.view().last_tick() {
+        Ok(None) => found.next = Some(format!("put `pressroom tick` into the crontab of {owner}, see crontab.example")),
+        Ok(Some(last)) => {
             let quiet = Stamp::now().since(last.at);
-            (quiet >= SILENCE).then(|| format!("the last tick ran {} ago; {advice}", words::duration(quiet)))
+            let ago = words::duration(quiet);
+            let advice = format!("is `pressroom tick` in the crontab of {owner}, and does cron run?");
+            found.warnings.extend((quiet >= SILENCE).then(|| format!("the last tick ran {ago} ago; {advice}")));
         }
+        Err(_) => {}
     }
 }

@@ -21,6 +21,8 @@ use crate::{
 struct Found {
     problems: Vec<String>,
     warnings: Vec<String>,
+    /// With `--create`: what is still to be done for a new site, which is nothing to be warned of.
+    next: Option<String>,
 }
 
 /// Checks everything that can be checked without running an exporter; exit 0 or 78.
@@ -39,8 +41,14 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     for problem in &found.problems {
         logging::diagnostic(problem);
     }
+    if !args.create {
+        found.warnings.extend(found.next.take().map(|next| format!("no tick has run yet; {next}")));
+    }
     for warning in &found.warnings {
         println!("warning: {warning}");
+    }
+    if let Some(next) = found.next.filter(|_| args.create) {
+        println!("next: {next}");
     }
     if !found.problems.is_empty() {
         return Err(Failure::code(Exit::Config));
