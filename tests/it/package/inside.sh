@@ -110,4 +110,36 @@ is "$(traces)" ''
 ! getent passwd pressroom || fail 'the user is still there'
 ! getent group pressroom || fail 'the group is still there'
 is "$(find / -xdev -path /proc -prune -o \( -nouser -o -nogroup \) -print)" ''
+# As docs/installing.md has it, with a copy of the program in place of `make install`.
+phase 'from make install'
+adduser --quiet --system --group pressroom
+adduser --quiet pressroom www-data
+install -m 755 /package/pressroom /usr/local/bin/pressroom
+mkdir /etc/pressroom
+cat >/etc/pressroom/pressroom.toml <<'TOML'
+state_dir = "/var/lib/pressroom"
+[exporter.book]
+command = ["/bin/sh", "-c", 'echo "$1" >"$2"', "sh", "{title}", "{output}"]
+filename = "{title}.txt"
+[exporter.book.params.title]
+TOML
+/usr/local/bin/pressroom check --create --user pressroom --group www-data >/dev/null
+answers 75 book kept
+rm /usr/local/bin/pressroom
+dpkg --force-confold --install /package/new.deb
+grep -q '^\[exporter.book\]' /etc/pressroom/pressroom.toml || fail 'the configuration is not as it was'
+is "$(stat -c '%U %G' /var/lib/pressroom)" 'pressroom www-data'
+is "$(cat /tmp/answer)" 'queued 1'
+answers 0 as pressroom pressroom tick --wait
+answers 0 book kept
+
+phase 'and back'
+dpkg --remove pressroom
+rm /etc/cron.d/pressroom
+install -m 755 /package/pressroom /usr/local/bin/pressroom
+answers 0 as pressroom pressroom check
+answers 0 book kept
+answers 75 book new
+answers 0 as pressroom pressroom tick --wait
+answers 0 book new
 printf "== done\n"
