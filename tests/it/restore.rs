@@ -83,7 +83,7 @@ fn a_restored_queue_goes_on_and_ids_and_history_go_on_too() {
     site.tick().exits(0).stderr("");
     let log = site.logs();
     assert_eq!(filenames(&site), "epub/Bad.epub");
-    restore(&site).exits(0).stdout("restored saved.db: 3 jobs, 4 attempts of the history; the next job gets id 1007\n");
+    restore(&site).exits(0).stdout("restored saved.db: 3 jobs, 6 attempts of the history; the next job gets id 1007\n");
     assert_eq!(filenames(&site), "epub/Bad.epub epub/Nana.epub epub/Odes.epub");
     assert_eq!(site.names("s").iter().filter(|name| name.contains("restore")).count(), 0);
     site.ask("Persuasion").exits(0);
@@ -267,6 +267,7 @@ fn a_database_that_was_copied_back_by_hand_is_noticed_and_its_ids_go_on() {
         fs::remove_file(site.path(&format!("s/queue/pressroom.db{end}"))).unwrap();
     }
     fs::copy(site.path("saved.db"), site.path("s/queue/pressroom.db")).unwrap();
+    fs::set_permissions(site.path("s/queue/pressroom.db"), fs::Permissions::from_mode(0o660)).unwrap();
     site.run(&["status"]).exits(1).says("warning: the database was copied back: it knows of no tick since 20");
     site.tick().exits(0).warns("with job ids above 6. `pressroom restore FILE` does this safely");
     site.tick().exits(0).stderr("");
@@ -327,6 +328,7 @@ fn a_damaged_database_in_the_place_of_the_old_one_is_told() {
     let root: usize = site.count("SELECT rootpage FROM sqlite_schema WHERE name = 'attempt_ended'").try_into().unwrap();
     bytes[(root - 1) * 4096..root * 4096].fill(0x55);
     fs::write(site.path("s/queue/damaged"), bytes).unwrap();
+    fs::set_permissions(site.path("s/queue/damaged"), fs::Permissions::from_mode(0o660)).unwrap();
     fs::rename(site.path("s/queue/damaged"), &database).unwrap();
     site.tick().exits(0).warns("the database was replaced by a file that is damaged (");
 }
