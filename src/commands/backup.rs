@@ -24,10 +24,7 @@ pub fn run(global: &Global, args: &BackupArgs) -> Result<(), Failure> {
     refuse_root(&world)?;
     let store = world.open_store()?;
     let file = &args.file;
-    if !args.force && fs::symlink_metadata(file).is_ok() {
-        let sentence = format!("{} is there already; give --force to replace it", file.display());
-        return Err(Failure::because(Exit::BadValue, sentence));
-    }
+    refuse_place(&world, file, args.force)?;
     let temp = Temp::make(file)?;
     let what = || format!("cannot write {}", file.display());
     store.copy_to(&temp.0).with_context(what)?;
@@ -37,6 +34,22 @@ pub fn run(global: &Global, args: &BackupArgs) -> Result<(), Failure> {
     let size = fs::metadata(file).map_or(0, |about| about.len());
     println!("saved {}: {}, {}", file.display(), in_words(&holds), words::bytes(size));
     Ok(())
+}
+
+/// What is no earlier backup is never replaced: neither a device nor what ticks work with.
+fn refuse_place(world: &World, file: &Path, force: bool) -> Result<(), Failure> {
+    let bad = |what: String| Err(Failure::because(Exit::BadValue, format!("{} {what}", file.display())));
+    let dirs = [Some(world.site.state_dir()), world.config.database.parent()];
+    let own = dirs.into_iter().flatten().filter_map(|dir| fs::canonicalize(dir).ok());
+    let place = fs::canonicalize(parent(file)).unwrap_or_default();
+    if let Some(dir) = own.into_iter().find(|dir| place.starts_with(dir)) {
+        return bad(format!("is inside {}, which is Pressroom's own; save the backup elsewhere", dir.display()));
+    }
+    match fs::symlink_metadata(file) {
+        Ok(there) if !there.is_file() => bad("is there already and is not a regular file".into()),
+        Ok(_) if !force => bad("is there already; give --force to replace it".into()),
+        _ => Ok(()),
+    }
 }
 
 /// A database that root has opened could not be written by anybody else.
