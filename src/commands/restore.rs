@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::Context;
+use nix::libc::O_NONBLOCK;
 
 use super::{
     adopt,
@@ -80,7 +81,7 @@ struct Stage(PathBuf);
 
 impl Stage {
     fn of(world: &World, file: &Path) -> Result<Self, Failure> {
-        let source = File::open(file).map_err(|error| {
+        let source = open_for_a_look(file).map_err(|error| {
             let exit = if error.kind() == ErrorKind::NotFound { Exit::Absent } else { Exit::Io };
             Failure::because(exit, format!("cannot read {}: {error}", file.display()))
         })?;
@@ -97,7 +98,9 @@ impl Stage {
         stage.remove();
         copy(source, &stage.0).with_context(|| cannot(file))?;
         // A file that was copied by hand together with its log is whole only with that.
-        if let Ok(log) = File::open(beside(file, "-wal")) {
+        if let Ok(log) = open_for_a_look(&beside(file, "-wal"))
+            && log.metadata()?.is_file()
+        {
             copy(log, &beside(&stage.0, "-wal")).with_context(|| cannot(file))?;
         }
         Ok(stage)
@@ -122,8 +125,9 @@ impl Stage {
     }
 
     fn remove(&self) {
-        for path in [self.0.clone(), beside(&self.0, "-wal"), beside(&self.0, "-shm")] {
-            let _ = fs::remove_file(path); // what cannot be removed is in the way of the copy, which says so
+        // The journal of a restore that was killed; nothing is opened beside it.
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let _ = fs::remove_file(beside(&self.0, suffix)); // what cannot be removed is in the way of the copy, which says so
         }
     }
 }
@@ -132,6 +136,11 @@ impl Drop for Stage {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// A pipe that nobody writes into must not hold up the ticks.
+fn open_for_a_look(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)
 }
 
 fn copy(mut from: File, to: &Path) -> io::Result<()> {

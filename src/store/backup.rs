@@ -18,6 +18,7 @@ use rusqlite::{
 
 use super::{
     Result, Store, StoreError, Tx, View,
+    mending::LAST_ID,
     opening::{REAL_FILE, connect, prepare, trusted},
     rows::Count,
 };
@@ -25,11 +26,15 @@ use super::{
 /// The bytes of a database file that say how it is written; 1: without a log beside it.
 const JOURNAL_VERSIONS: (u64, [u8; 2]) = (18, [1, 1]);
 
+/// What is none of our ids is none that was given.
 const LAST_JOB: &str = "
-    SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'job'), 0),
-               coalesce((SELECT max(id) FROM job), 0))";
+    SELECT max(coalesce((SELECT seq FROM sqlite_sequence
+                          WHERE name = 'job' AND typeof(seq) = 'integer' AND seq BETWEEN 0 AND ?1), 0),
+               coalesce((SELECT max(id) FROM job WHERE id BETWEEN 0 AND ?1), 0))";
 
-const RAISE: &str = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'job'";
+const RAISE: &str = "
+    UPDATE sqlite_sequence SET seq = ?1
+     WHERE name = 'job' AND (typeof(seq) <> 'integer' OR seq NOT BETWEEN ?1 AND ?2)";
 
 /// Before the first job there is no counter.
 const BEGIN_AT: &str = "
@@ -99,7 +104,7 @@ fn copy_all(from: &Connection, to: &mut Connection) -> Result<()> {
 impl View<'_> {
     /// The highest id that a job has had.
     pub fn last_job(&self) -> Result<i64> {
-        Ok(self.one(LAST_JOB, [], |row| row.get(0))?.unwrap_or(0))
+        Ok(self.one(LAST_JOB, params![LAST_ID], |row| row.get(0))?.unwrap_or(0))
     }
 
     pub fn holdings(&self) -> Result<Holdings> {
@@ -112,7 +117,8 @@ impl View<'_> {
 impl Tx<'_> {
     /// The next job gets an id above this one.
     pub fn raise_ids(&self, last: i64) -> Result<()> {
+        let last = last.clamp(0, LAST_ID);
         self.change(BEGIN_AT, params![last])?;
-        self.change(RAISE, params![last]).map(drop)
+        self.change(RAISE, params![last, LAST_ID]).map(drop)
     }
 }
