@@ -1,6 +1,10 @@
 //! `pressroom backup` and `pressroom restore`, and a database that somebody has copied back by hand.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+};
 
 use rusqlite::Connection;
 
@@ -34,6 +38,11 @@ fn filenames(site: &Site) -> String {
     site.text("SELECT group_concat(filename, ' ' ORDER BY id) FROM job")
 }
 
+/// With the mode that the database has.
+fn shared(database: &Path) {
+    fs::set_permissions(database, fs::Permissions::from_mode(0o660)).unwrap();
+}
+
 #[track_caller]
 fn is_sound(database: &Connection) {
     let found: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
@@ -56,6 +65,62 @@ fn a_backup_is_one_whole_file_that_its_owner_alone_reads() {
     site.run(&["backup", "saved.db"]).exits(65).warns("saved.db is there already; give --force to replace it");
     backup(&site).exits(0);
     site.run(&["backup", "nowhere/saved.db"]).exits(74).warns("cannot make nowhere/.saved.db");
+}
+
+#[test]
+fn a_backup_replaces_nothing_but_a_file_outside_of_the_state_directory() {
+    let site = lived_in();
+    for name in ["queue/pressroom.db", "queue/pressroom.db-wal", "queue/doorbell", "tick.lock", "saved.db"] {
+        let name = format!("s/{name}");
+        let before = fs::symlink_metadata(site.path(&name)).map(|about| about.ino()).ok();
+        site.run(&["backup", "--force", &name]).exits(65).warns("which is Pressroom's own; save the backup elsewhere");
+        assert_eq!(fs::symlink_metadata(site.path(&name)).map(|about| about.ino()).ok(), before, "{name}");
+    }
+    std::os::unix::fs::symlink("pressroom.toml", site.path("link")).unwrap();
+    nix::unistd::mkfifo(&site.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for name in ["link", "pipe"] {
+        site.run(&["backup", "--force", name]).exits(65).warns("is there already and is not a regular file");
+    }
+    assert!(fs::symlink_metadata(site.path("link")).unwrap().is_symlink());
+    assert_eq!(filenames(&site), "epub/Bad.epub epub/Nana.epub epub/Odes.epub");
+}
+
+#[test]
+fn a_pipe_is_no_backup_and_does_not_hold_up_the_restore() {
+    let site = lived_in();
+    nix::unistd::mkfifo(&site.path("saved.db"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    restore(&site).exits(65).warns("saved.db is not a regular file");
+    fs::remove_file(site.path("saved.db")).unwrap();
+    backup(&site).exits(0);
+    nix::unistd::mkfifo(&site.path("saved.db-wal"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    restore(&site).exits(0);
+}
+
+#[test]
+fn a_restore_that_was_killed_at_whatever_file_can_be_repeated() {
+    let site = lived_in();
+    backup(&site).exits(0);
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        fs::write(site.path(&format!("s/restore.db{suffix}")), "half of it").unwrap();
+    }
+    restore(&site).exits(0);
+    let left: Vec<_> = site.names("s").into_iter().filter(|name| name.starts_with("restore")).collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+fn ids_that_are_none_of_ours_are_not_gone_on_with() {
+    for spoilt in ["9223372036854775807", "'x'", "-5"] {
+        let site = lived_in();
+        backup(&site).exits(0);
+        let spoil = format!("UPDATE sqlite_sequence SET seq = {spoilt} WHERE name = 'job'");
+        Connection::open(site.path("saved.db")).unwrap().execute(&spoil, []).unwrap();
+        restore(&site).exits(0).says("; the next job gets id 1005\n");
+        site.database().execute(&spoil, []).unwrap();
+        restore(&site).exits(0).says("; the next job gets id 2005\n");
+        site.ask("Ovid").exits(75);
+        assert_eq!(site.count("SELECT max(id) FROM job"), 2005);
+    }
 }
 
 #[test]
@@ -267,7 +332,7 @@ fn a_database_that_was_copied_back_by_hand_is_noticed_and_its_ids_go_on() {
         fs::remove_file(site.path(&format!("s/queue/pressroom.db{end}"))).unwrap();
     }
     fs::copy(site.path("saved.db"), site.path("s/queue/pressroom.db")).unwrap();
-    fs::set_permissions(site.path("s/queue/pressroom.db"), fs::Permissions::from_mode(0o660)).unwrap();
+    shared(&site.path("s/queue/pressroom.db"));
     site.run(&["status"]).exits(1).says("warning: the database was copied back: it knows of no tick since 20");
     site.tick().exits(0).warns("with job ids above 6. `pressroom restore FILE` does this safely");
     site.tick().exits(0).stderr("");
@@ -328,7 +393,7 @@ fn a_damaged_database_in_the_place_of_the_old_one_is_told() {
     let root: usize = site.count("SELECT rootpage FROM sqlite_schema WHERE name = 'attempt_ended'").try_into().unwrap();
     bytes[(root - 1) * 4096..root * 4096].fill(0x55);
     fs::write(site.path("s/queue/damaged"), bytes).unwrap();
-    fs::set_permissions(site.path("s/queue/damaged"), fs::Permissions::from_mode(0o660)).unwrap();
+    shared(&site.path("s/queue/damaged"));
     fs::rename(site.path("s/queue/damaged"), &database).unwrap();
     site.tick().exits(0).warns("the database was replaced by a file that is damaged (");
 }
