@@ -21,6 +21,7 @@ mod note;
 mod outsider;
 mod owners;
 mod refusal;
+mod refused;
 mod reserve;
 mod room;
 mod round;

@@ -45,7 +45,7 @@ const ODD: [&str; 11] = [
     "news WHERE typeof(attempt) <> 'text' OR length(attempt) <> 26",
     "standstill WHERE typeof(since) <> 'integer' OR since NOT BETWEEN 0 AND 253402300799999
                    OR typeof(until) <> 'integer' OR until NOT BETWEEN 0 AND 253402300799999",
-    "notice WHERE typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
+    "notice WHERE event NOT IN ('failed', 'ok') OR typeof(at) <> 'integer' OR at NOT BETWEEN 0 AND 253402300799999
                OR typeof(next) <> 'integer' OR next NOT BETWEEN 0 AND 253402300799999
                OR typeof(tries) <> 'integer' OR tries NOT BETWEEN 0 AND 100000000",
 ];

@@ -71,8 +71,12 @@ fn with_too_many_processes_no_job_is_used_up_and_the_next_tick_makes_them_all() 
         tick.exits(74).warns("10 claimed jobs are queued again").warns("raise ulimit -u");
         assert_eq!(tick.err().lines().count(), 1, "{}", tick.err());
         none_is_used_up(&site);
+        let status = site.run(&["status"]);
+        status.exits(2).says("critical: ticks can start nothing: cannot start a run: ").says("raise ulimit -u");
     }
     the_next_tick_makes_them_all(&site, 10);
+    site.tick();
+    assert!(!site.run(&["status"]).out().contains("ticks can start nothing"));
 }
 
 #[test]

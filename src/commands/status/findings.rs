@@ -195,7 +195,9 @@ fn refused(world: &World, report: &Report) -> Vec<Finding> {
     let place = place.map(|text| critical("not_writable", text));
     let log = site.log_refusal(config).map(|text| warning("not_writable", format!("{text}; exports have no log")));
     let machine = report.refused.as_ref().map(|text| critical("other_machine", text));
-    [machine, place, log].into_iter().flatten().collect()
+    let starts = site.noted_refused().filter(|_| place.is_none());
+    let starts = starts.map(|text| critical("cannot_start", format!("ticks can start nothing: {text}")));
+    [machine, starts, place, log].into_iter().flatten().collect()
 }
 
 /// What a tick has told once.
@@ -294,7 +296,7 @@ fn run(running: &Running) -> Option<Finding> {
 
 /// A job that waits for half of the time after which it is dropped.
 fn waiting(report: &Report) -> Option<Finding> {
-    let (job, waited, ttl) = report.impatient.as_ref()?;
+    let (job, waited, ttl) = report.impatient.as_ref().filter(|_| report.clock.doubt.is_none())?;
     let (age, most) = (words::duration(*waited), words::duration(*ttl));
     let text = format!(
         "job {} ({}) has waited for {age} and is dropped after {most}; see what holds the rest back",

@@ -337,6 +337,18 @@ impl<'a> Round<'a> {
         }
     }
 
+    /// For `status`. What was told by an earlier round of this tick stays as it is.
+    fn note_refused(&self) {
+        let stops = self.trouble == Trouble::NothingStarts;
+        if stops && self.problems.is_empty() || self.lock.is_none() {
+            return;
+        }
+        let why = self.problems.join("; ");
+        if let Err(error) = self.world.site.note_refused(stops.then_some(&*why)) {
+            tracing::debug!(%error, "cannot note for status that nothing can be started");
+        }
+    }
+
     /// On stderr, so that cron mails it. What has stopped the steps comes first.
     fn tell(&mut self) {
         if self.trouble != Trouble::None
@@ -345,6 +357,7 @@ impl<'a> Round<'a> {
             self.trouble = Trouble::NothingStarts;
             self.problems.insert(0, sentence);
         }
+        self.note_refused();
         for problem in self.problems.drain(..) {
             logging::diagnostic_line(problem);
         }
