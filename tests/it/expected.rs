@@ -347,3 +347,13 @@ fn the_page_tells_the_reason_in_place_of_a_time_in_the_readers_language() {
     }
     assert_eq!(get(&site, "title=Emma&format=json", &[]).json()["delay"], "paused");
 }
+
+#[test]
+fn a_running_row_that_names_an_exporter_without_a_configuration_is_answered_without_a_time() {
+    let site = site("");
+    site.ask("Emma").exits(75);
+    let sql = "UPDATE job SET exporter = 'ghost', status = 1, started = submitted, attempts = 1, attempt = ?1";
+    site.database().execute(sql, [format!("{:026}", 1)]).unwrap();
+    let answer = look(&site, "epub", "Emma");
+    assert_eq!((&answer["state"], answer.get("eta_seconds")), (&Value::from("started"), None), "{answer}");
+}

@@ -33,7 +33,8 @@ pub fn of(setting: &mut Setting, links: &[Link]) -> anyhow::Result<Option<Delay>
 fn longer(setting: &mut Setting, job: &Job) -> anyhow::Result<Option<Delay>> {
     let elapsed = job.started.map_or(Duration::ZERO, |started| setting.now.since(started));
     let pace = setting.pace(&job.exporter)?;
-    Ok(setting.paces[pace].is_longer_than_usual(elapsed).then_some(Delay::Longer))
+    // A row may name an exporter that is not configured.
+    Ok(setting.paces.get(pace).is_some_and(|pace| pace.is_longer_than_usual(elapsed)).then_some(Delay::Longer))
 }
 
 /// What a person has to end comes first, and what ends by itself last.
