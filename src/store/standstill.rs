@@ -19,7 +19,9 @@ pub(super) const QUEUES_OF: &str = "
         UNION ALL
         SELECT (SELECT min(queue) FROM job WHERE exporter = ?1 AND status = 0 AND queue > name)
           FROM queued WHERE name IS NOT NULL)
-    SELECT name FROM queued WHERE name IS NOT NULL LIMIT 10000";
+    SELECT name FROM queued WHERE name IS NOT NULL LIMIT ?2";
+
+const MOST_QUEUES: u32 = 10_000;
 
 pub(super) const OLDEST_OF: &str = "
     SELECT queued_since FROM job WHERE exporter = ? AND queue = ? AND status = 0 ORDER BY queued_since LIMIT 1";
@@ -62,10 +64,15 @@ pub struct Standstill {
 impl View<'_> {
     /// Every exporter and queue with queued jobs, configured or not.
     pub fn places(&self) -> Result<Vec<Place>> {
+        self.places_of(self.exporters()?, MOST_QUEUES)
+    }
+
+    /// The same of these exporters, and of so many queues of each.
+    pub fn places_of(&self, exporters: Vec<String>, most: u32) -> Result<Vec<Place>> {
         let mut places = Vec::new();
-        for exporter in self.exporters()? {
-            let queues =
-                self.with_room(|| self.all(QUEUES_OF, params![exporter], |row| Ok(row.get::<_, Name>(0).ok())))?;
+        for exporter in exporters {
+            let read = |row: &Row<'_>| Ok(row.get::<_, Name>(0).ok());
+            let queues = self.with_room(|| self.all(QUEUES_OF, params![exporter, most], read))?;
             places.extend(queues.into_iter().flatten().map(|Name(queue)| Place { exporter: exporter.clone(), queue }));
         }
         Ok(places)

@@ -122,3 +122,21 @@ fn many_jobs_that_come_due_at_one_moment_are_all_ready_after_one_round() {
     assert_eq!(site.count("SELECT count(*) FROM job WHERE waits = 1"), 0);
     assert_eq!(site.count("SELECT delayed FROM queue"), 0);
 }
+
+/// Each in a queue and of an exporter that nobody has configured.
+const STRANGE: &str = r"
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+    INSERT INTO job (filename, exporter, params, queue, rank, submitted, run_after, queued_since, last_asked)
+    SELECT 'x' || i || '/b', 'x' || i, '{}', 'q' || i, 0, ?1, ?1, ?1, ?1 FROM n";
+
+#[test]
+fn any_number_of_queues_and_exporters_that_are_not_configured_makes_status_no_longer() {
+    let site = Site::new().create();
+    site.tick().exits(0);
+    let now = jiff::Timestamp::now().as_millisecond();
+    site.database().execute(STRANGE, [now]).unwrap();
+    site.recount();
+    let report = site.run(&["status", "--format", "json"]).exits(1).json();
+    assert!(report["queues"].as_array().unwrap().len() < 20 && report.to_string().len() < 16_384);
+    site.run(&["queues", "list"]).exits(0).says("q4999 ");
+}

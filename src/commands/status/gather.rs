@@ -26,11 +26,13 @@ use crate::{
         status::{DropReason, Outcome, Status},
     },
     site,
-    store::{Event, Store, Tally, View},
+    store::{Event, Place, Store, Tally, View},
 };
 
-/// Exporters that are not configured and named all the same.
+/// Exporters and queues that are not configured and named all the same.
 const MOST_NAMED: usize = 10;
+/// So many queues of an exporter are looked at: it has one, and some more after its lanes were changed.
+const MOST_PLACES: u32 = 100;
 /// So many jobs of each are counted.
 pub const MOST_HELD: u32 = 10_000;
 
@@ -125,12 +127,12 @@ impl Report {
         let last_tick = view.last_tick()?;
         let mut report = Self {
             now,
-            queues: queues::all(world, view)?,
+            queues: shown(queues::all(world, view)?),
             failed: view.failed_by_queue()?,
             running: running::all(world, view, now)?,
             max_running: world.config.host.max_running,
             held_back: Seats::of(world, view, now)?.reasons,
-            oldest: oldest(view)?,
+            oldest: oldest(world, view)?,
             impatient: impatient(world, view, now)?,
             dropped: view.dropped_since(now.minus(HOUR))?,
             drops: view.drops()?,
@@ -172,9 +174,26 @@ impl Report {
     }
 }
 
-fn oldest(view: &View) -> anyhow::Result<Option<(Job, Stamp)>> {
+/// All that are configured, and the first few others: the web user can make up any number of names.
+fn shown(mut queues: Vec<Queue>) -> Vec<Queue> {
+    let mut others = 0;
+    queues.retain(|queue| {
+        others += usize::from(!queue.is_configured);
+        queue.is_configured || others <= MOST_NAMED
+    });
+    queues
+}
+
+/// Where jobs are queued: of all exporters that are configured and of the first few others, in the first few queues of each.
+fn places(world: &World, view: &View) -> anyhow::Result<Vec<Place>> {
+    let others = seats::unknown(&world.config, view)?.into_iter().take(MOST_NAMED);
+    let names: Vec<_> = world.config.exporters.keys().cloned().chain(others).collect();
+    Ok(view.places_of(names, MOST_PLACES)?)
+}
+
+fn oldest(world: &World, view: &View) -> anyhow::Result<Option<(Job, Stamp)>> {
     let mut oldest: Option<(Job, Stamp)> = None;
-    for place in view.places()? {
+    for place in places(world, view)? {
         let candidate = view.oldest_queued_job(&place)?;
         oldest = [oldest, candidate].into_iter().flatten().min_by_key(|(job, since)| (*since, job.id));
     }
@@ -185,7 +204,7 @@ fn oldest(view: &View) -> anyhow::Result<Option<(Job, Stamp)>> {
 fn impatient(world: &World, view: &View, now: Stamp) -> anyhow::Result<Option<(Job, Duration, Duration)>> {
     let still = Still::noted(view, now)?;
     let mut found: Vec<(Job, Duration, Duration)> = Vec::new();
-    for place in view.places()? {
+    for place in places(world, view)? {
         let ttl = world.config.exporters.get(&place.exporter).and_then(|exporter| exporter.queued_ttl);
         if let Some((ttl, (job, since))) = ttl.zip(view.oldest_queued_job(&place)?) {
             let waited = time_without(since, now, &still.spans(&world.config, &place));

@@ -105,10 +105,14 @@ impl Seats {
     }
 
     fn hold_broken(&mut self, config: &Config, view: &View, now: Stamp) -> anyhow::Result<()> {
-        for name in unknown(config, view)? {
+        let unknown = unknown(config, view)?;
+        for name in unknown.iter().take(MOST_NAMED) {
             self.reasons.push(format!("exporter {name} is not in the configuration; its jobs are held"));
-            self.held_back.push(name);
         }
+        if unknown.len() > MOST_NAMED {
+            self.reasons.push("more exporters are not in the configuration; their jobs are held".to_owned());
+        }
+        self.held_back.extend(unknown);
         for (name, why) in config.broken() {
             self.reasons.push(format!("exporter {name}: {why}; its jobs wait until the configuration is corrected"));
             self.held_back.push(name.clone());
@@ -197,7 +201,9 @@ impl Seats {
     }
 }
 
-/// So many exporters without a configuration are named. Jobs of further ones are put aside as they are met.
+/// So many exporters without a configuration are told of.
+const MOST_NAMED: usize = 10;
+/// So many are held by name. Jobs of further ones are put aside as they are met.
 const MOST_UNKNOWN: u32 = 1000;
 
 /// Exporters that have queued jobs and are not in the configuration: their jobs are held.

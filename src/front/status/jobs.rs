@@ -103,7 +103,11 @@ pub(super) fn fields(visit: &Visit, view: &View) -> Result<Value, Refusal> {
 fn known(visit: &Visit, view: &View, name: &str) -> Result<Vec<String>, Refusal> {
     Ok(match name {
         "exporter" => visit.world.config.exporters.keys().cloned().collect(),
-        "queue" => queues::all(visit.world, view)?.into_iter().map(|queue| queue.name).collect(),
+        "queue" => queues::all(visit.world, view)?
+            .into_iter()
+            .filter(|queue| queue.is_configured)
+            .map(|queue| queue.name)
+            .collect(),
         _ => Vec::new(),
     })
 }
