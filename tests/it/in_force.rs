@@ -95,6 +95,10 @@ fn a_broken_file_is_told_once_and_what_was_in_force_stays() {
     made(&site, "mem/mem.txt");
     let told = tick.stops(&site);
     assert!(told.contains(&place) && told.lines().count() == 1, "{told}");
+    let activity = fs::read_to_string(site.path("s/log/activity.log")).unwrap();
+    let changes = activity.lines().filter(|line| line.contains("\"event\":\"configuration_"));
+    let changes: Vec<_> = changes.map(|line| line.contains("configuration_taken")).collect();
+    assert_eq!(changes, [false, true], "refused, then taken: {activity}");
     assert_eq!(site.count("SELECT count(*) FROM attempt WHERE result <> 'ok'"), 0);
     site.run(&["status"]).exits(0);
 }
