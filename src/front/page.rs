@@ -131,6 +131,7 @@ pub(super) fn message<'a>(words: &'a Words, answer: &'a Answer) -> Cow<'a, str> 
         return words.misfit(misfit).into();
     }
     let text = match (answer.state, &answer.message, &answer.reason) {
+        (State::Queued, None, _) if answer.dropped.is_some() => words.text("phrases", "dropped"),
         (_, Some(message), _) => words.sentence(message),
         // What delays a pending job is told by `delay`.
         (State::Unknown | State::Absent | State::Queued | State::Started, ..) | (_, None, None) => "",

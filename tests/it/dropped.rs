@@ -334,3 +334,17 @@ fn a_retry_that_is_dropped_changes_nothing_about_its_attempts() {
     site.tick().exits(0);
     assert_eq!(site.count("SELECT number FROM attempt ORDER BY rowid DESC LIMIT 1"), 1);
 }
+
+#[test]
+fn a_visitor_is_told_in_the_language_of_the_page() {
+    let web = "[exporter.page]\nweb = true\ncommand = [\"/bin/sh\", \"-c\", \"echo x >\\\"$0\\\"\", \"{output}\"]\nfilename = \"page.txt\"\n";
+    let site = Site::new().more(web).create();
+    let page = |language: &str| {
+        let mut request = crate::web::cgi(&site, "GET", "/page", "");
+        crate::web::reply(request.env("HTTP_ACCEPT_LANGUAGE", language))
+    };
+    page("en").is(202);
+    site.run(&["jobs", "cancel", "1"]).exits(0);
+    page("en").is(202).says("An earlier request for this file was dropped");
+    page("de").is(202).says("Eine frühere Anfrage nach dieser Datei wurde verworfen");
+}

@@ -51,7 +51,8 @@
   }
   function show(answer, pause) {
     say(answer.state);
-    put("message", answer.message || "");
+    // What became of an earlier request was said with the page, and stays while this one waits.
+    if (answer.message || answer.state !== "queued") put("message", answer.message || "");
     const delay = (answer.delay && data.words.delays[answer.delay]) || "";
     put("delay", answer.not_before ? delay.replace("{time}", moment(new Date(answer.not_before))) : delay);
     const bar = find("bar");
