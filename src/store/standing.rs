@@ -80,11 +80,19 @@ impl View<'_> {
     pub fn ticks(&self) -> Result<Option<Ticks>> {
         let read = |row: &Row<'_>| {
             let every = row.get::<_, Millis>(2).map_or(Duration::ZERO, |every| every.0);
-            Ok(row.get(0).ok().zip(row.get(1).ok()).map(|(begun, until)| Ticks { begun, until, every }))
+            let ticks = |(begun, until): (Stamp, Stamp)| Ticks {
+                begun,
+                until: until.min(begun.plus(LONGEST)),
+                every: every.min(LONGEST),
+            };
+            Ok(row.get(0).ok().zip(row.get(1).ok()).map(ticks))
         };
         Ok(self.one(TICKS, [], read)?.flatten())
     }
 }
+
+/// No tick stays longer, and none comes more seldom.
+const LONGEST: Duration = Duration::from_hours(48);
 
 impl Tx<'_> {
     /// A tick has begun.

@@ -348,3 +348,19 @@ fn a_visitor_is_told_in_the_language_of_the_page() {
     page("en").is(202).says("An earlier request for this file was dropped");
     page("de").is(202).says("Eine frühere Anfrage nach dieser Datei wurde verworfen");
 }
+
+#[test]
+fn a_job_that_the_first_round_of_all_moves_to_another_queue_stays() {
+    let site =
+        Site::new().exporter_with("echo x >\"$1\"", "queue = \"old\"").more("[queue.old]\n[queue.new]\n").create();
+    site.ask("Emma").exits(75);
+    let site = site.exporter_with("echo x >\"$1\"", "queue = \"new\"").more("[queue.new]\n");
+    site.run(&["queues", "pause", "new"]).exits(0);
+    for _ in 0..2 {
+        site.tick().exits(0).stderr("");
+    }
+    site.run(&["jobs", "list"]).exits(0).says("Emma");
+    site.run(&["queues", "resume", "new"]).exits(0);
+    site.tick().exits(0).stderr("");
+    site.ask("Emma").exits(0);
+}

@@ -123,7 +123,8 @@ pub fn move_to(world: &World, tx: &Tx, job: &Job, queue: &str, now: Stamp) -> an
     let spans =
         |queue: &str| still.spans(&world.config, &Place { exporter: job.exporter.clone(), queue: queue.to_owned() });
     let waited = standstill::time_without(since, now, &spans(&job.queue));
-    Ok(tx.set_queued_since(job.id, standstill::moment_before(now, waited, &spans(queue)))?)
+    // Where nobody has ever ticked it may lie before all time, and no row says that.
+    Ok(tx.set_queued_since(job.id, standstill::moment_before(now, waited, &spans(queue)).max(Stamp(0)))?)
 }
 
 /// The exporters that make what this one's files are made from.

@@ -65,7 +65,7 @@ fn no_statement_takes_many_steps(base: &Base) {
         (settings::QUEUE, &[&"default"]),
         (keeping::OVERDUE, &[&"epub", &"default", &old, &"[]", &500]),
         (keeping::ABANDONED, &[&"epub", &"default", &late, &500]),
-        (standstill::QUEUES_OF, &[&"epub"]),
+        (standstill::QUEUES_OF, &[&"epub", &100]),
         (keeping::OLD_FAILURES, &[&"epub", &late, &500]),
     ];
     for (sql, values) in cases {

@@ -22,6 +22,8 @@ use scene::Setting;
 /// When to ask again, if no time is known: in so many seconds, or, where something has to be changed first, in so many.
 const SOON: u64 = 10;
 const SELDOM: u64 = 30;
+/// Nobody can tell what comes later than that; who wrote such a duration into a row was not us.
+const LONGEST: Duration = Duration::from_hours(7 * 24);
 
 /// Position, percent, expected time, the time to ask again and the reason for a delay of a job that is queued or
 /// started.
@@ -39,7 +41,7 @@ pub fn fill(world: &World, view: &View, ask: &Ask, job: &Job, now: Stamp, answer
     let left = if is_telling { expected(&mut setting, &links)? } else { None };
     answer.delay = delay.or_else(|| setting.full_host(&links).filter(|_| left.is_none()));
     answer.reason = answer.delay.map(Delay::sentence);
-    answer.eta_seconds = left.map(|left| left.as_secs().max(1));
+    answer.eta_seconds = left.filter(|left| *left <= LONGEST).map(|left| left.as_secs().max(1));
     answer.retry_after = Some(ask_again(answer, now).clamp(2, 30));
     Ok(())
 }
