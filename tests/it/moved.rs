@@ -74,13 +74,14 @@ fn a_job_whose_exporter_is_gone_is_held_and_goes_on_when_it_is_back() {
     assert_eq!(site.run(&["jobs", "list"]).out().lines().count(), 1);
 }
 
+/// It is dropped after a day; see `dropped::a_job_whose_exporter_has_gone_is_dropped_after_a_day`.
 #[test]
-fn a_job_whose_exporter_does_not_come_back_is_forgotten_in_the_end() {
+fn a_day_without_ticks_does_not_count_for_a_job_whose_exporter_is_gone() {
     let site = Site::new().more(&format!("{SLOW}{OLD}")).create();
     request(&site, "old title=Emma").exits(75);
     let site = site.more("");
     crate::classes::later(&site, 25.0 * 3600.0);
-    assert_eq!(site.count("SELECT count(*) FROM job"), 0);
+    assert_eq!(site.count("SELECT count(*) FROM job"), 1);
 }
 
 /// A parameter that does not fit any more may have been written by the web user: such a row is not kept, but it costs
