@@ -38,7 +38,8 @@ pub fn answer(world: &World, ask: &Ask) -> Result<Answer, Failure> {
     point::at("request-looked-at-file");
     let answer = in_database(world, ask, now).or_else(try_later);
     match answer.map_err(|failure| world.instead(failure, Some(&ask.exporter.name))) {
-        Ok(answer) => Ok(stale(world, ask, now).filter(|_| answer.state != State::Ready).unwrap_or(answer)),
+        Ok(answer) if answer.state == State::Ready => Ok(answer),
+        Ok(answer) => Ok(stale(world, ask, now).unwrap_or(answer)),
         // Whatever is wrong with the database: an old file serves better than no answer, and the admin has to know.
         Err(failure) => match stale(world, ask, now) {
             Some(ready) => {
@@ -94,8 +95,8 @@ fn in_database(world: &World, ask: &Ask, now: Stamp) -> Result<Answer, Failure> 
         queued
     })?;
     world.site.ring();
-    // Not under the write lock, which others wait for.
-    Ok(found.told(world, &store.view(), ask, now)?)
+    // Not under the write lock, which others wait for. What is queued is queued, whatever becomes of its description.
+    Ok(found.told_in_any_case(world, &store.view(), ask, now))
 }
 
 /// What file and row say.
@@ -110,6 +111,17 @@ impl Found {
         match self {
             Self::Answer(answer) => Ok(answer),
             Self::Job(job) => describe(world, view, ask, &job, now),
+        }
+    }
+
+    /// Where the database tells no more, the state and nothing else.
+    fn told_in_any_case(self, world: &World, view: &View, ask: &Ask, now: Stamp) -> Answer {
+        match self {
+            Self::Answer(answer) => answer,
+            Self::Job(job) => describe(world, view, ask, &job, now).unwrap_or_else(|error| {
+                tracing::warn!(%error, "cannot describe the job");
+                named(ask, state(job.status))
+            }),
         }
     }
 }
@@ -213,13 +225,7 @@ fn queue(world: &World, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Found>
 
 /// The answer that a row gives.
 pub fn describe(world: &World, view: &View, ask: &Ask, job: &Job, now: Stamp) -> anyhow::Result<Answer> {
-    let state = match job.status {
-        Status::Queued => State::Queued,
-        Status::Started => State::Started,
-        Status::FailedTimeout => State::FailedTimeout,
-        Status::FailedUnknown => State::FailedUnknown,
-    };
-    let mut answer = named(ask, state);
+    let mut answer = named(ask, state(job.status));
     answer.attempts = Some(job.attempts);
     if job.status == Status::Queued && job.attempts == 0 {
         answer.dropped = dropped::told(view, ask, now)?;
@@ -229,6 +235,15 @@ pub fn describe(world: &World, view: &View, ask: &Ask, job: &Job, now: Stamp) ->
         Status::FailedTimeout | Status::FailedUnknown => fill_failure(view, ask, job, now, &mut answer)?,
     }
     Ok(answer)
+}
+
+const fn state(status: Status) -> State {
+    match status {
+        Status::Queued => State::Queued,
+        Status::Started => State::Started,
+        Status::FailedTimeout => State::FailedTimeout,
+        Status::FailedUnknown => State::FailedUnknown,
+    }
 }
 
 fn fill_failure(view: &View, ask: &Ask, job: &Job, now: Stamp, answer: &mut Answer) -> anyhow::Result<()> {
