@@ -41,8 +41,8 @@ use crate::{
 pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     let (lock, begun) = (process::inherited_lock()?, clock::since_boot());
     let attempt = AttemptId::try_from(args.attempt.clone()).map_err(|error| Failure::because(Exit::Usage, error))?;
-    let world = match begin(global, &lock, begun) {
-        Ok(world) => world,
+    let (world, note) = match begin(global, &lock, begun) {
+        Ok(begun) => begun,
         Err(stop) => return Err(stop.note(&lock, begun)),
     };
     let claim = match claim(&world, &attempt) {
@@ -50,19 +50,21 @@ pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
         Ok(None) => return Ok(()), // somebody else ended it
         Err(failure) => return Err(Stop::from(failure).note(&lock, begun)),
     };
-    let run = Run { world: &world, claim: &claim, lock: &lock, begun };
+    let run = Run { world: &world, claim: &claim, lock: &lock, begun, note: &note };
     run.attempt()?;
     world.site.ring();
     Ok(())
 }
 
-fn begin(global: &Global, lock: &File, begun: Duration) -> Result<World, Stop> {
+fn begin(global: &Global, lock: &File, begun: Duration) -> Result<(World, LockNote), Stop> {
     process::become_run()?;
-    note(lock, begun, None, None)?; // first of all: a run that hangs later is overdue some day
+    let note = own_note(begun)?;
+    note.write(lock)?; // first of all: a run that hangs later is overdue some day
     point::at("run-started");
     // A configuration that has been broken since the claim is the tick's to report.
     let text = std::env::var(CONFIG).ok();
-    World::load_or(global, text).map_err(|failure| Stop::configuration(failure.error))
+    let world = World::load_or(global, text).map_err(|failure| Stop::configuration(failure.error))?;
+    Ok((world, note))
 }
 
 /// As the tick has handed it over, else as it stands in the database. Either is checked once more by [`setup::order`].
@@ -80,6 +82,8 @@ struct Run<'a> {
     claim: &'a Claim,
     lock: &'a File,
     begun: Duration,
+    /// Who we are.
+    note: &'a LockNote,
 }
 
 impl Run<'_> {
@@ -97,7 +101,7 @@ impl Run<'_> {
         let order = setup::order(self.world, exporter, self.claim)?;
         let noted = |leader| {
             point::at("run-forked");
-            note(self.lock, self.begun, Some(leader), None)?;
+            leader_note(self.note, leader, None).write(self.lock)?;
             point::at("run-noted");
             Ok(())
         };
@@ -111,7 +115,7 @@ impl Run<'_> {
         let mut overseer = oversee::Watch::new(self.world, self.claim, Instant::now());
         let ending = process::supervise(leader, order, &mut overseer)?;
         // What follows may wait for long, and is not overdue. Unwritten, it has a minute as ever.
-        let _ = note(self.lock, self.begun, Some(process), Some(clock::since_boot()));
+        let _ = leader_note(self.note, process, Some(clock::since_boot())).write(self.lock);
         point::at("run-exporter-ended");
         let mut store = overseer.into_store()?;
         self.finish(&mut store, exporter, order, &ending)
@@ -145,18 +149,22 @@ impl Run<'_> {
     }
 }
 
-/// Who we are, for a tick that finds our lock free, or held for too long.
-fn note(lock: &File, begun: Duration, leader: Option<Process>, ended: Option<Duration>) -> io::Result<()> {
-    let id = |process: Process| ProcessId { pid: process.pid, start: process.start };
-    let note = LockNote {
+/// Who we are, for a tick that finds our lock free, or held for too long. Looked up once.
+fn own_note(begun: Duration) -> io::Result<LockNote> {
+    Ok(LockNote {
         run: Some(id(Process::this()?)),
-        leader: leader.map(id),
-        leader_session: leader.map(|leader| leader.pid),
         boot_id: site::boot_id()?,
         life: PidLife::here()?,
         since_boot: begun,
-        ended,
         ..LockNote::default()
-    };
-    note.write(lock)
+    })
+}
+
+/// The same once there is a leader.
+fn leader_note(own: &LockNote, leader: Process, ended: Option<Duration>) -> LockNote {
+    LockNote { leader: Some(id(leader)), leader_session: Some(leader.pid), ended, ..own.clone() }
+}
+
+const fn id(process: Process) -> ProcessId {
+    ProcessId { pid: process.pid, start: process.start }
 }
