@@ -90,10 +90,10 @@ impl World {
         store.listen(self.activity().map(|log| -> Listener { Box::new(move |events| write(&log, events)) }));
     }
 
-    /// Writes an event that no transaction belongs to into the activity log.
-    pub fn tell(&self, event: ActivityEvent) {
-        if let Some(log) = self.activity() {
-            write(&log, &[event]);
+    /// Writes events that no transaction tells into the activity log.
+    pub fn tell(&self, events: &[ActivityEvent]) {
+        if let Some(log) = self.activity().filter(|_| !events.is_empty()) {
+            write(&log, events);
         }
     }
 

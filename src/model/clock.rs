@@ -53,6 +53,11 @@ impl Stamp {
         }
     }
 
+    /// RFC 3339 in UTC with three digits behind the point, so that texts sort as the moments do.
+    pub fn rfc3339_millis(self) -> String {
+        jiff::Timestamp::from_millisecond(self.0).map_or_else(|_| self.0.to_string(), |time| format!("{time:.3}"))
+    }
+
     /// RFC 3339 in UTC, with milliseconds only if there are any.
     pub fn rfc3339(self) -> String {
         jiff::Timestamp::from_millisecond(self.0).map_or_else(|_| self.0.to_string(), |time| time.to_string())
@@ -112,6 +117,8 @@ mod tests {
     fn stamps_print_as_utc() {
         assert_eq!(Stamp(0).rfc3339(), "1970-01-01T00:00:00Z");
         assert_eq!(Stamp(1_500).rfc3339(), "1970-01-01T00:00:01.5Z");
+        assert_eq!(Stamp(1_500).rfc3339_millis(), "1970-01-01T00:00:01.500Z");
+        assert_eq!(Stamp(0).rfc3339_millis(), "1970-01-01T00:00:00.000Z");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct ActivityEvent {
 
 impl ActivityEvent {
     pub fn new(what: &'static str, at: Stamp) -> Self {
-        Self { at: at.rfc3339(), what, facts: Map::new() }
+        Self { at: at.rfc3339_millis(), what, facts: Map::new() }
     }
 
     /// With one more fact; one that is not known is left out.
@@ -65,6 +65,6 @@ mod tests {
     fn what_is_not_known_is_left_out() {
         let event = ActivityEvent::new("pruned", Stamp(1_500)).with("size", 7).with("reason", None::<&str>);
         let line = serde_json::to_string(&event).unwrap();
-        assert_eq!(line, r#"{"at":"1970-01-01T00:00:01.5Z","event":"pruned","size":7}"#);
+        assert_eq!(line, r#"{"at":"1970-01-01T00:00:01.500Z","event":"pruned","size":7}"#);
     }
 }

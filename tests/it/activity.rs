@@ -8,7 +8,10 @@ use crate::site::Site;
 
 fn lines(site: &Site) -> Vec<Value> {
     let text = fs::read_to_string(site.path("s/log/activity.log")).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    // A run may write before the tick that has launched it.
+    lines.sort_by_key(|line| line["at"].as_str().expect("a time").to_owned());
+    lines
 }
 
 fn events(site: &Site) -> Vec<String> {

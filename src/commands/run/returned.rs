@@ -53,7 +53,10 @@ impl Stop {
         if is_returned {
             let give_back = |tx: &crate::store::Tx<'_>| Ok(tx.give_back(claim, Stamp::now())?);
             // Otherwise the next tick does it.
-            let _ = world.open_store().map(|mut store| store.immediate(give_back));
+            let _ = world.open_store().map(|mut store| {
+                world.keep_activity(&mut store);
+                store.immediate(give_back)
+            });
         }
         failure
     }

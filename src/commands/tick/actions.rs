@@ -1,7 +1,7 @@
 //! What administrators did goes from the database, where the web user can write it, into the activity log.
 
 use super::Round;
-use crate::model::event::ActivityEvent;
+use crate::{model::event::ActivityEvent, store::Action};
 
 /// So many in a round.
 const MOST: u32 = 1000;
@@ -10,8 +10,9 @@ const MOST: u32 = 1000;
 pub fn log(round: &mut Round) -> anyhow::Result<()> {
     let new = round.store.view().unlogged_actions(MOST)?;
     let Some(last) = new.last().map(|action| action.id) else { return Ok(()) };
-    for action in new {
-        round.world.tell(ActivityEvent::new("action", action.at).with("by", action.who).with("what", action.what));
-    }
+    let event =
+        |action: Action| ActivityEvent::new("action", action.at).with("by", action.who).with("what", action.what);
+    let events: Vec<_> = new.into_iter().map(event).collect();
+    round.world.tell(&events);
     round.store.immediate(|tx| Ok(tx.actions_logged(last)?))
 }

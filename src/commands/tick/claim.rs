@@ -27,7 +27,6 @@ use crate::{
     model::{
         attempt::{AttemptId, Claim},
         clock::Stamp,
-        event::ActivityEvent,
         job::Job,
         limits::Limits,
         point,
@@ -223,7 +222,6 @@ impl<'a> Batch<'a> {
         if !is_of(&claim, job) {
             bail!("its row has changed while it was claimed"); // which takes the claim back
         }
-        tell(tx, job, &claim);
         self.steps.push(claimed(&claim, ask));
         Ok(Some(Seat { claim: Claim { source, ..claim }, lock }))
     }
@@ -275,15 +273,6 @@ enum Taken {
 /// The row, checked against the configuration as it is now.
 pub(super) fn fit<'a>(world: &'a World, job: &Job) -> Result<Ask<'a>, String> {
     fit::fit(&world.config, &job.exporter, &job.params, &job.filename)
-}
-
-/// A request cannot write the activity log, so a job is told as queued when it is first claimed.
-fn tell(tx: &Tx, job: &Job, claim: &Claim) {
-    if claim.number == 1 {
-        let queued = ActivityEvent::new("queued", claim.started).job(job).with("submitted", job.submitted.rfc3339());
-        tx.tell(queued.with("priority", job.priority).with("client", job.client.as_deref()));
-    }
-    tx.tell(ActivityEvent::new("started", claim.started).claim(claim));
 }
 
 /// Whether what was claimed is what was checked.

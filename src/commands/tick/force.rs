@@ -73,7 +73,7 @@ impl InForce {
     fn keep(&mut self, error: impl std::fmt::Display) -> Change {
         self.world.is_outdated = true;
         let refused = ActivityEvent::new("configuration_refused", Stamp::now());
-        self.world.tell(refused.with("reason", error.to_string()));
+        self.world.tell(&[refused.with("reason", error.to_string())]);
         logging::diagnostic_line(format!("{error}; the configuration read before stays in force"));
         Change::None
     }
@@ -90,7 +90,7 @@ impl InForce {
         }
         tracing::info!(file = %world.config.file.display(), "another configuration is in force");
         self.world = world;
-        self.world.tell(ActivityEvent::new("configuration_taken", Stamp::now()));
+        self.world.tell(&[ActivityEvent::new("configuration_taken", Stamp::now())]);
         Change::Taken
     }
 }

@@ -18,6 +18,7 @@ use crate::{
     model::{
         attempt::{AttemptId, Claim},
         clock::Stamp,
+        event::ActivityEvent,
         passing, point,
     },
     site::LockNote,
@@ -35,14 +36,29 @@ const LONGEST: usize = 100_000;
 
 /// Launches a run for each of them. Where the machine refuses one, it would refuse the others: they are queued again.
 pub fn all(round: &mut Round, seats: Vec<Seat>) {
+    let mut started = Vec::new();
     let mut seats = seats.into_iter();
     while let Some(seat) = seats.next() {
         if let Err(error) = run(round, &seat) {
-            return give_back(round, std::iter::once(seat).chain(seats).collect(), &error);
+            give_back(round, std::iter::once(seat).chain(seats).collect(), &error);
+            break;
         }
-        drop(seat); // our own copy of the lock
+        let Seat { claim, lock } = seat;
+        drop(lock); // our own copy
+        started.push(claim);
         point::at("tick-launched-one");
     }
+    // Only now: the exporters wait for nothing that is written for people.
+    let events: Vec<_> = started.iter().flat_map(events).collect();
+    round.world.tell(&events);
+}
+
+/// A request cannot write the activity log, so a job is told as queued when it is first started.
+fn events(claim: &Claim) -> impl Iterator<Item = ActivityEvent> {
+    let event = |what| ActivityEvent::new(what, claim.started).claim(claim);
+    let queued =
+        || event("queued").with("submitted", claim.submitted.rfc3339()).with("client", claim.client.as_deref());
+    (claim.number == 1).then(queued).into_iter().chain([event("started")])
 }
 
 fn run(round: &mut Round, seat: &Seat) -> io::Result<()> {

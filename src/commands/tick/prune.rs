@@ -97,8 +97,9 @@ fn remove(round: &mut Round, chosen: &Chosen, problems: &mut Vec<String>) -> any
     })?;
     for Entry { filename, .. } in &removed {
         tracing::info!(filename, "pruned");
-        round.world.tell(ActivityEvent::new("pruned", Stamp::now()).with("filename", &**filename));
     }
+    let pruned = |entry: &Entry| ActivityEvent::new("pruned", Stamp::now()).with("filename", &*entry.filename);
+    round.world.tell(&removed.iter().map(pruned).collect::<Vec<_>>());
     round.in_slices(&chosen.expired, Duration::MAX, |tx, (entry, made)| {
         let filename = &entry.filename;
         if !tx.pinned(filename)? {
