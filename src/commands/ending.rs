@@ -33,7 +33,7 @@ impl<'a> Ended<'a> {
     pub fn close(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
         let Self { claim, record, .. } = self;
         tx.set_log_size(&claim.attempt, log_size(config, &claim.attempt))?;
-        let breaker = BreakerBefore::of(self, tx, config)?;
+        let breaker = BreakerBefore::of(self, tx, config);
         let waiting = tx.waiting_for(&claim.filename)?; // before the row goes, which wakes them
         let ours = match record.outcome {
             Outcome::Ok => tx.finish_ok(claim, record)?,
@@ -43,7 +43,7 @@ impl<'a> Ended<'a> {
         };
         if ours {
             self.tell_dependents(tx, &waiting)?;
-            ended_events::tell(self, tx, &breaker)?;
+            ended_events::tell(self, tx, &breaker);
         }
         Ok(ours)
     }
