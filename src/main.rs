@@ -112,6 +112,7 @@ fn command(cli: &Cli) -> Result<(), Failure> {
 const fn by(command: &Command) -> Option<By> {
     match command {
         Command::Request(_) | Command::Status(_) | Command::Run(_) => None,
+        Command::Tick(args) if args.dry_run => Some(By::Admin),
         Command::Jobs(_) | Command::Queues(_) | Command::Check(_) => Some(By::Admin),
         Command::Tick(_) | Command::Try(_) | Command::Backup(_) | Command::Restore(_) => Some(By::Owner),
     }

@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
-use crate::{cli::Global, config, exit::Failure, site};
+use crate::{
+    cli::Global,
+    config,
+    exit::Failure,
+    site::{self, Site},
+};
 
 /// Who is meant to give a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,29 +22,39 @@ pub enum By {
 
 /// The failure with that advice, if it is about permissions.
 pub fn explained(failure: Failure, global: &Global, by: By) -> Failure {
-    with(failure, || {
-        let file = config::locate(global.config.as_deref());
-        match config::load(&file) {
-            Ok(config) => advice(&config.state_dir, by),
-            Err(_) => advice(&file, By::Group),
-        }
-    })
+    let file = config::locate(global.config.as_deref());
+    match config::load(&file) {
+        Ok(config) => at(failure, &Site::of(&config), by),
+        Err(_) => with(failure, || advice(&file, By::Group)),
+    }
 }
 
 /// The same for a web server's user, who is in this site.
-pub fn explained_at(failure: Failure, state_dir: &Path) -> Failure {
-    with(failure, || advice(state_dir, By::Group))
+pub fn explained_at(failure: Failure, site: &Site) -> Failure {
+    at(failure, site, By::Group)
 }
 
+fn at(failure: Failure, site: &Site, by: By) -> Failure {
+    let failure = with(failure, || advice(site.state_dir(), by));
+    let text = text(&failure);
+    let whole = site.with_whole_command(&text);
+    if whole == text { failure } else { Failure::because(failure.exit, whole) }
+}
+
+/// What says already as whom to act needs no advice.
 fn with(failure: Failure, advice: impl FnOnce() -> Option<String>) -> Failure {
-    let text = failure.error.as_ref().map(|error| format!("{error:#}")).unwrap_or_default();
-    if !text.to_ascii_lowercase().contains("permission denied") {
+    let text = text(&failure);
+    if !text.to_ascii_lowercase().contains("permission denied") || text.contains("`sudo ") {
         return failure;
     }
     match advice() {
         Some(advice) => Failure::because(failure.exit, format!("{text}; {advice}")),
         None => failure,
     }
+}
+
+fn text(failure: &Failure) -> String {
+    failure.error.as_ref().map(|error| format!("{error:#}")).unwrap_or_default()
 }
 
 /// What would help one who is refused in this place.
@@ -49,9 +64,6 @@ pub fn advice(path: &Path, by: By) -> Option<String> {
     match by {
         By::Group => group,
         By::Admin => group.or(owner),
-        By::Owner => {
-            let both: Vec<_> = owner.into_iter().chain(group).collect();
-            (!both.is_empty()).then(|| both.join("; "))
-        }
+        By::Owner => owner.or(group),
     }
 }

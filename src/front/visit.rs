@@ -58,7 +58,7 @@ pub(super) fn respond(world: &World, variables: &Variables, input: impl Read + A
     answered.unwrap_or_else(|stop| match stop {
         Stop::Refused(answer) => Reply { name: None, address: None, again: None, ..visit.reply }.answer(&answer),
         Stop::Problem(problem) => visit.reply.problem(&problem),
-        Stop::Failure(failure) => visit.reply.failure(&explained_at(failure, world.site.state_dir())),
+        Stop::Failure(failure) => visit.reply.failure(&explained_at(failure, &world.site)),
     })
 }
 

@@ -41,11 +41,7 @@ impl Doorbell {
     pub fn open(site: &Site) -> io::Result<Self> {
         let path = site.doorbell();
         let bell = OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK | O_NOFOLLOW).open(path)?;
-        if is_fifo(&bell) {
-            Ok(Self(bell))
-        } else {
-            Err(io::Error::other("the doorbell is not a FIFO; run `pressroom check --create`"))
-        }
+        if is_fifo(&bell) { Ok(Self(bell)) } else { Err(io::Error::other("the doorbell is not a FIFO")) }
     }
 
     /// Takes all rings so far; tells whether there were any.

@@ -55,6 +55,9 @@ pub struct Site {
     config_file: Option<PathBuf>,
 }
 
+/// What makes or mends a site; [`Site::with_whole_command`] completes it for the one at hand.
+pub const CREATE: &str = "`pressroom check --create`";
+
 /// Why there is no site to work in. The text says what to do.
 #[derive(Debug)]
 pub enum SiteError {
@@ -71,14 +74,9 @@ impl fmt::Display for SiteError {
         match self {
             Self::Missing(dir) => write!(out, "there is no state directory {}", dir.display())?,
             Self::NotOurs(dir) => write!(out, "{} is not a state directory of pressroom", dir.display())?,
-            Self::Io(path, error) => {
-                write!(out, "cannot look at {}: {error}", path.display())?;
-                let top = path.parent().filter(|_| error.kind() == ErrorKind::PermissionDenied);
-                let advice = top.and_then(|top| fs::metadata(top).ok()).map(|top| refusal::stranger(&top));
-                return advice.map_or(Ok(()), |advice| write!(out, "; {advice}"));
-            }
+            Self::Io(path, error) => return write!(out, "cannot look at {}: {error}", path.display()),
         }
-        write!(out, "; run `pressroom check --create`")
+        write!(out, "; run {CREATE}")
     }
 }
 

@@ -16,7 +16,7 @@ use nix::{
 };
 
 use super::{
-    Site,
+    CREATE, Site,
     dir::Kind,
     disk,
     inspect::wrong_mode,
@@ -117,6 +117,12 @@ impl Site {
         (is & needed != needed).then(|| wrong_mode(&item.path, is, item.mode, &self.remedy()))
     }
 
+    /// The sentence with the command as the caller has to type it, where it names [`CREATE`].
+    pub fn with_whole_command(&self, sentence: &str) -> String {
+        let bare = format!("run {CREATE}");
+        if sentence.contains(&bare) { sentence.replace(&bare, &self.remedy()) } else { sentence.to_owned() }
+    }
+
     /// What puts owners and modes right, as the caller has to type it: "run `…`".
     pub fn remedy(&self) -> String {
         let is_owner = fs::metadata(&self.state_dir).is_ok_and(|top| top.uid() == Uid::effective().as_raw());
@@ -146,7 +152,7 @@ impl Site {
 }
 
 /// For a caller who has no rights here.
-pub(super) fn stranger(top: &Metadata) -> String {
+fn stranger(top: &Metadata) -> String {
     let (owner, group) = (user_name(Uid::from_raw(top.uid())), group_name(Gid::from_raw(top.gid())));
     format!("use `sudo -u {owner} pressroom …`, or join group {group}")
 }

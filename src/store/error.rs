@@ -53,7 +53,7 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("there is no database yet; run `pressroom check --create` as the cron user"),
+            Self::Missing => f.write_str("there is no database yet; run `pressroom check --create`"),
             Self::Foreign => f.write_str(
                 "the database file is not a database of pressroom; move it away or set `database` to another path",
             ),

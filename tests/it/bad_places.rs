@@ -212,3 +212,23 @@ fn a_directory_of_the_cache_that_cannot_be_written_is_named() {
     site.mailed().exits(0).warns("cache/epub belongs to user root, not ");
     site.run(&["check"]).exits(78).warns("s/cache/epub belongs to user root, not ");
 }
+
+/// Whoever is told to run `check --create` is told the whole of it, wherever the sentence comes from.
+#[test]
+fn the_command_that_mends_a_site_is_printed_whole() {
+    let site = crate::site::Site::new().create();
+    let whole = format!(" --config {}`", site.config().display());
+    let moved = "UPDATE meta SET machine_id = 'another'";
+    site.database().execute(moved, []).unwrap();
+    for words in [&["tick", "--allow-root"] as &[&str], &["status"], &["check"]] {
+        let done = site.run(words);
+        let told = format!("{}{}", done.out(), done.err());
+        assert!(told.contains("belongs to another machine") && told.contains(&whole), "{words:?}: {told}");
+    }
+    std::fs::remove_file(site.path("s/.pressroom")).unwrap();
+    for words in [&["tick", "--allow-root"] as &[&str], &["status"], &["jobs", "list"]] {
+        let done = site.run(words);
+        let told = format!("{}{}", done.out(), done.err());
+        assert!(told.contains("is not a state directory") && told.contains(&whole), "{words:?}: {told}");
+    }
+}

@@ -39,13 +39,13 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     user::become_owner(&world, &mut found);
     everything(&world, &mut found);
     for problem in &found.problems {
-        logging::diagnostic(problem);
+        logging::diagnostic(world.site.with_whole_command(problem));
     }
     if !args.create {
         found.warnings.extend(found.next.take().map(|next| format!("no tick has run yet; {next}")));
     }
     for warning in &found.warnings {
-        println!("warning: {warning}");
+        println!("warning: {}", world.site.with_whole_command(warning));
     }
     if let Some(next) = found.next.filter(|_| args.create) {
         println!("next: {next}");

@@ -61,7 +61,7 @@ pub fn publish(
             record.output_size = Some(size);
             point::at("run-prepared");
             match publish_and_forget(world, store, &Ended::new(claim, &record), &prepared) {
-                Err(failure) => Refused::unpublished(world.site.exporter_refusal(&claim.exporter), failure)?,
+                Err(failure) => Refused::unpublished(&world.site, claim, failure)?,
                 Ok(()) => return Ok(()),
             }
         }
@@ -95,11 +95,15 @@ struct Refused {
 impl Refused {
     /// A file that cannot get its name: a directory lies in its place, or the disk is full. What the database refused
     /// stays a failure of the run.
-    fn unpublished(known: Option<String>, failure: Failure) -> Result<Self, Failure> {
+    fn unpublished(site: &site::Site, claim: &Claim, failure: Failure) -> Result<Self, Failure> {
         match failure.error.as_ref().and_then(|error| error.downcast_ref::<std::io::Error>()) {
             Some(error) => Ok(Self {
                 outcome: Outcome::NoOutput,
-                detail: format!("cannot publish the output: {}", known.unwrap_or_else(|| error.to_string())),
+                detail: format!(
+                    "cannot publish the output: {}",
+                    site.exporter_refusal(&claim.exporter)
+                        .unwrap_or_else(|| site.with_whole_command(&error.to_string()))
+                ),
                 message: None,
             }),
             None => Err(failure),

@@ -147,7 +147,7 @@ impl Report {
             last_hour: view.outcomes_since(now.minus(HOUR))?,
             still_failed: view.failed_since(now.minus(HOUR))?,
             breakers: breakers(world, view, now)?,
-            refused: view.expect_machine(&site::machine_id()).err().map(|error| error.to_string()),
+            refused: other_machine(world, view),
             held: held(world, view)?,
             writer: running::stuck_writer(&world.config.database),
             tallies: view.tallies()?,
@@ -236,6 +236,11 @@ fn restored(world: &World, view: &View, now: Stamp) -> anyhow::Result<Option<Str
     let Some(mark) = world.site.last_round() else { return Ok(None) };
     let older = tick::restored::is_older(view, &mark, now)?;
     Ok(older.map(|at| tick::restored::sentence(at, &mark)))
+}
+
+fn other_machine(world: &World, view: &View) -> Option<String> {
+    let refused = view.expect_machine(&site::machine_id()).err()?;
+    Some(world.site.with_whole_command(&refused.to_string()))
 }
 
 fn late_retries(world: &World, view: &View, now: Stamp) -> anyhow::Result<u64> {

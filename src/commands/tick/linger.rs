@@ -86,10 +86,7 @@ pub fn stay(force: &mut InForce, time: Duration, signals: Stop) -> Result<Left, 
 fn listen(world: &World) -> Option<Doorbell> {
     let told = |error| {
         let bell = world.site.doorbell();
-        logging::diagnostic_line(format!(
-            "cannot listen to {}: {error}; run `pressroom check --create`",
-            bell.display()
-        ));
+        logging::diagnostic_line(format!("cannot listen to {}: {error}; {}", bell.display(), world.site.remedy()));
     };
     Doorbell::open(&world.site).map_err(told).ok()
 }

@@ -359,7 +359,7 @@ impl<'a> Round<'a> {
         }
         self.note_refused();
         for problem in self.problems.drain(..) {
-            logging::diagnostic_line(problem);
+            logging::diagnostic_line(self.world.site.with_whole_command(&problem));
         }
     }
 }

@@ -45,7 +45,9 @@ struct Visit<'a> {
 
 /// Answers one request.
 pub(super) fn respond(world: Result<World, Failure>, variables: &Variables, input: impl Read + AsFd) -> Response {
-    let answered = world.map_err(Refusal::from).and_then(|world| answer(&world, variables, input));
+    let answered = world
+        .map_err(Refusal::from)
+        .and_then(|world| answer(&world, variables, input).map_err(|refusal| refusal.completed(&world.site)));
     answered.unwrap_or_else(|refusal| html::refusal(variables, &refusal))
 }
 

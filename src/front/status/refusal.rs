@@ -3,6 +3,7 @@
 use crate::{
     exit::{Exit, Failure},
     front::{log, problem::Problem},
+    site::Site,
     store::StoreError,
 };
 
@@ -26,6 +27,11 @@ impl Refusal {
             None => format!("{allow} is"),
         };
         Self { allow: Some(allow), ..Self::new(405, format!("only {methods} answered here")) }
+    }
+
+    /// With the commands as they have to be typed for this site.
+    pub(super) fn completed(self, site: &Site) -> Self {
+        Self { sentence: site.with_whole_command(&self.sentence), ..self }
     }
 
     /// What those may read who have not logged in: nothing about this machine.
