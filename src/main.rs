@@ -1,16 +1,22 @@
 //! Entry point: parse, run one command, turn its failure into an exit code.
 
+mod admin;
 mod cache;
 mod cli;
-mod commands;
 mod config;
+mod context;
 mod exit;
-mod front;
 mod logging;
 mod model;
-mod process;
+mod output;
+mod request;
+mod run;
 mod site;
 mod store;
+mod supervise;
+mod tick;
+mod usage;
+mod web;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -18,9 +24,9 @@ use clap::Parser;
 
 use crate::{
     cli::{Cli, Command, Global},
-    commands::denied::{By, explained},
+    context::denied::{By, explained},
     exit::{Exit, Failure},
-    front::Front,
+    web::Endpoint,
 };
 
 fn main() -> ExitCode {
@@ -31,7 +37,7 @@ fn main() -> ExitCode {
         }
         _ => logging::diagnostic_line(format!("this is a fault in pressroom: {info}")),
     }));
-    let _ = process::survive_file_limit();
+    let _ = supervise::survive_file_limit();
     let Ok(result) = std::panic::catch_unwind(start) else {
         return Exit::Io.into();
     };
@@ -46,7 +52,7 @@ fn main() -> ExitCode {
 
 fn start() -> Result<(), Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
-    match front::words_before(&words) {
+    match web::words_before(&words) {
         Some((front, before)) => serve(front, before),
         None => quick(words.get(1..).unwrap_or_default()).unwrap_or_else(run),
     }
@@ -54,36 +60,36 @@ fn start() -> Result<(), Failure> {
 
 /// What is started most often.
 fn quick(words: &[OsString]) -> Option<Result<(), Failure>> {
-    if let Some((global, args)) = cli::quick::request(words) {
+    if let Some((global, args)) = cli::fast_path::request(words) {
         logging::start(&global);
-        return Some(commands::request::run(&global, &args));
+        return Some(request::run(&global, &args));
     }
-    let (global, args) = cli::quick::run(words)?;
+    let (global, args) = cli::fast_path::run(words)?;
     logging::start(&global);
-    Some(commands::run::run(&global, &args))
+    Some(run::run(&global, &args))
 }
 
 /// The options before `request --cgi` or `status --cgi` count; whatever a web server put behind it does not.
-fn serve(front: Front, before: &[OsString]) -> Result<(), Failure> {
+fn serve(front: Endpoint, before: &[OsString]) -> Result<(), Failure> {
     if let [] | [_] = before {
         return answer(front, &Global::default());
     }
     let words = before.iter().cloned().chain([OsString::from("status")]);
     match Cli::try_parse_from(words) {
         Ok(cli) => answer(front, &cli.global),
-        Err(error) => commands::usage::answer(&error),
+        Err(error) => usage::answer(&error),
     }
 }
 
-fn answer(front: Front, global: &Global) -> Result<(), Failure> {
+fn answer(front: Endpoint, global: &Global) -> Result<(), Failure> {
     logging::start(global);
-    front::serve(front, global)
+    web::serve(front, global)
 }
 
 fn run() -> Result<(), Failure> {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return commands::usage::answer(&error),
+        Err(error) => return usage::answer(&error),
     };
     logging::start(&cli.global);
     command(&cli).map_err(|failure| match by(&cli.command) {
@@ -95,16 +101,16 @@ fn run() -> Result<(), Failure> {
 fn command(cli: &Cli) -> Result<(), Failure> {
     let global = &cli.global;
     match &cli.command {
-        Command::Request(args) => commands::request::run(global, args),
-        Command::Tick(args) => commands::tick::run(global, args),
-        Command::Run(args) => commands::run::run(global, args),
-        Command::Try(args) => commands::trial::run(global, args),
-        Command::Check(args) => commands::check::run(global, args),
-        Command::Jobs(args) => commands::jobs::run(global, args),
-        Command::Queues(args) => commands::queues::run(global, args),
-        Command::Backup(args) => commands::backup::run(global, args),
-        Command::Restore(args) => commands::restore::run(global, args),
-        Command::Status(args) => commands::status::run(global, args),
+        Command::Request(args) => request::run(global, args),
+        Command::Tick(args) => tick::run(global, args),
+        Command::Run(args) => run::run(global, args),
+        Command::Try(args) => admin::trial::run(global, args),
+        Command::Check(args) => admin::check::run(global, args),
+        Command::Jobs(args) => admin::jobs::run(global, args),
+        Command::Queues(args) => admin::queues::run(global, args),
+        Command::Backup(args) => admin::backup::run(global, args),
+        Command::Restore(args) => admin::restore::run(global, args),
+        Command::Status(args) => admin::status::run(global, args),
     }
 }
 

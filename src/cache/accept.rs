@@ -18,7 +18,7 @@ const TAIL: u64 = 1024;
 
 /// Why an output was refused. The text is for the admin.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum NotAccepted {
     Missing,
     Directory,
     /// A link, a FIFO, a device, a socket.
@@ -41,7 +41,7 @@ pub enum Refusal {
     Unreadable(io::Error),
 }
 
-impl Refusal {
+impl NotAccepted {
     /// How the attempt ended.
     pub const fn outcome(&self) -> Outcome {
         match self {
@@ -60,9 +60,9 @@ impl Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for NotAccepted {}
 
-impl fmt::Display for Refusal {
+impl fmt::Display for NotAccepted {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => write!(out, "the exporter left no file at PRESSROOM_OUTPUT"),
@@ -84,13 +84,15 @@ impl fmt::Display for Refusal {
 }
 
 /// The size in bytes of an acceptable output. `file_size_limit` is the limit the attempt ran under. No link is followed.
-pub fn accept(out: &Path, rules: &FileOutput, file_size_limit: Option<u64>) -> Result<u64, Refusal> {
+pub fn accept(out: &Path, rules: &FileOutput, file_size_limit: Option<u64>) -> Result<u64, NotAccepted> {
     let verdict = judge(out, rules, file_size_limit);
     // What a full disk explains is told as that. A directory or a link is the exporter's own doing.
-    if matches!(verdict, Err(Refusal::CutAtLimit(_) | Refusal::Directory | Refusal::NotRegular)) || has_room(out) {
+    if matches!(verdict, Err(NotAccepted::CutAtLimit(_) | NotAccepted::Directory | NotAccepted::NotRegular))
+        || has_room(out)
+    {
         verdict
     } else {
-        Err(Refusal::DiskFull)
+        Err(NotAccepted::DiskFull)
     }
 }
 
@@ -99,31 +101,37 @@ fn has_room(out: &Path) -> bool {
     site::room(dir).map_or(true, |free| free >= ROOM)
 }
 
-fn judge(out: &Path, rules: &FileOutput, file_size_limit: Option<u64>) -> Result<u64, Refusal> {
+fn judge(out: &Path, rules: &FileOutput, file_size_limit: Option<u64>) -> Result<u64, NotAccepted> {
     let size = kind_and_size(out)?;
     if file_size_limit.is_some_and(|limit| size >= limit) {
-        return Err(Refusal::CutAtLimit(size));
+        return Err(NotAccepted::CutAtLimit(size));
     }
     if size < rules.min_size {
-        return Err(if size == 0 { Refusal::Empty } else { Refusal::TooSmall { size, min_size: rules.min_size } });
+        return Err(if size == 0 {
+            NotAccepted::Empty
+        } else {
+            NotAccepted::TooSmall { size, min_size: rules.min_size }
+        });
     }
-    let file = output::open(out).map_err(Refusal::Unreadable)?;
-    if !begins_with(&file, &rules.magic).map_err(Refusal::Unreadable)? {
-        return Err(Refusal::Magic);
+    let file = output::open(out).map_err(NotAccepted::Unreadable)?;
+    if !begins_with(&file, &rules.magic).map_err(NotAccepted::Unreadable)? {
+        return Err(NotAccepted::Magic);
     }
-    if !ends_with(&file, size, &rules.ends_with).map_err(Refusal::Unreadable)? {
-        return Err(Refusal::End);
+    if !ends_with(&file, size, &rules.ends_with).map_err(NotAccepted::Unreadable)? {
+        return Err(NotAccepted::End);
     }
     Ok(size)
 }
 
-fn kind_and_size(out: &Path) -> Result<u64, Refusal> {
+fn kind_and_size(out: &Path) -> Result<u64, NotAccepted> {
     match fs::symlink_metadata(out) {
         Ok(about) if about.is_file() => Ok(about.len()),
-        Ok(about) if about.is_dir() => Err(Refusal::Directory),
-        Ok(_) => Err(Refusal::NotRegular),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Err(Refusal::Missing),
-        Err(error) => Err(Refusal::Unreadable(error)),
+        Ok(about) if about.is_dir() => Err(NotAccepted::Directory),
+        Ok(_) => Err(NotAccepted::NotRegular),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(NotAccepted::Missing)
+        }
+        Err(error) => Err(NotAccepted::Unreadable(error)),
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use nix::unistd::Uid;
 
-use super::{Cache, Entry, name, prune::made};
+use super::{Cache, CacheEntry, name, prune::made};
 use crate::model::clock::Stamp;
 
 /// A finished file as it was when somebody looked.
@@ -66,8 +66,8 @@ impl Cache {
     }
 
     /// The file of this name as prune sees it.
-    pub fn entry(&self, filename: &str) -> io::Result<Option<Entry>> {
-        Ok(self.look(filename)?.map(|cached| Entry {
+    pub fn entry(&self, filename: &str) -> io::Result<Option<CacheEntry>> {
+        Ok(self.look(filename)?.map(|cached| CacheEntry {
             filename: filename.to_owned(),
             size: cached.size,
             made: cached.made,

@@ -14,9 +14,9 @@ mod scan;
 
 use std::path::{Path, PathBuf};
 
-pub use accept::{Refusal, accept};
+pub use self::accept::{NotAccepted, accept};
+pub use self::prune::{CacheEntry, Chosen, choose};
 pub use look::Cached;
-pub use prune::{Chosen, Entry, choose};
 pub use publish::{Prepared, prepare};
 
 /// The cache of one state directory.

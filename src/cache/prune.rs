@@ -19,12 +19,12 @@ use crate::{
         clock::Stamp,
         policy::{Aged, expired_now, prune_choice},
     },
-    site::dir::{About, Dir},
+    site::dir::{Dir, FileInfo},
 };
 
 /// A finished file that a scan found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CacheEntry {
     pub filename: String,
     /// Bytes.
     pub size: u64,
@@ -34,8 +34,8 @@ pub struct Entry {
     pub device: u64,
 }
 
-impl Entry {
-    pub(super) fn of(filename: String, about: &About) -> Self {
+impl CacheEntry {
+    pub(super) fn of(filename: String, about: &FileInfo) -> Self {
         Self {
             filename,
             size: about.size,
@@ -50,7 +50,7 @@ impl Entry {
         self.filename.split_once('/').map_or(self.filename.as_str(), |(exporter, _)| exporter)
     }
 
-    fn is(&self, about: &About) -> bool {
+    fn is(&self, about: &FileInfo) -> bool {
         about.is_file() && (about.inode, about.device, about.mtime_ns) == (self.inode, self.device, self.mtime_ns)
     }
 }
@@ -64,9 +64,9 @@ pub(super) fn made(mtime_ns: i128) -> Stamp {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chosen {
     /// These go.
-    pub gone: Vec<Entry>,
+    pub gone: Vec<CacheEntry>,
     /// These expire, for want of room, by being given this time of making; without one they go.
-    pub expired: Vec<(Entry, Option<Stamp>)>,
+    pub expired: Vec<(CacheEntry, Option<Stamp>)>,
     /// Bytes beyond the cache's size that stay, as what is left is young or pinned.
     pub excess: u64,
 }
@@ -74,20 +74,20 @@ pub struct Chosen {
 /// The entries that go, and the oldest that have to expire until the rest fits into `max_size` bytes; none that is
 /// younger than `grace` expires for its size. `rules` gives an exporter's ttl and stale.
 pub fn choose(
-    entries: &[Entry],
+    entries: &[CacheEntry],
     rules: impl Fn(&str) -> (Option<Duration>, Duration),
     grace: Duration,
     max_size: u64,
     now: Stamp,
-    is_pinned: impl Fn(&Entry) -> bool,
+    is_pinned: impl Fn(&CacheEntry) -> bool,
 ) -> Chosen {
-    let aged = |entry: &Entry| {
+    let aged = |entry: &CacheEntry| {
         let (ttl, stale) = rules(entry.exporter());
         Aged::new(entry.made, entry.size, now, ttl, stale, grace)
     };
     let files: Vec<_> = entries.iter().map(aged).collect();
     let choice = prune_choice(&files, grace, max_size, now, |place| is_pinned(&entries[place]));
-    let expire = |entry: &Entry| {
+    let expire = |entry: &CacheEntry| {
         let (ttl, stale) = rules(entry.exporter());
         (entry.clone(), expired_now(now, ttl, stale))
     };
@@ -103,7 +103,7 @@ impl Cache {
     /// cache and in `entries`; tells how many.
     pub fn heal(
         &self,
-        entries: &mut [Entry],
+        entries: &mut [CacheEntry],
         now: Stamp,
         misdated: Option<(Stamp, Stamp)>,
         problems: &mut Vec<String>,
@@ -121,18 +121,18 @@ impl Cache {
         healed
     }
 
-    fn set_time_of(&self, entry: &mut Entry, now: Stamp) -> io::Result<bool> {
+    fn set_time_of(&self, entry: &mut CacheEntry, now: Stamp) -> io::Result<bool> {
         let Some((dir, name)) = self.find(entry)? else { return Ok(false) };
         set_time(&dir, name, now)?;
         if let Some(about) = dir.about(name)? {
-            *entry = Entry::of(entry.filename.clone(), &about);
+            *entry = CacheEntry::of(entry.filename.clone(), &about);
         }
         Ok(true)
     }
 
     /// Gives the entry this time of making if it is still the file that was scanned, so that it is not served any more;
     /// a file that is not ours to change is unlinked. `false`: it has gone, or was replaced.
-    pub fn expire(&self, entry: &Entry, made: Option<Stamp>) -> io::Result<bool> {
+    pub fn expire(&self, entry: &CacheEntry, made: Option<Stamp>) -> io::Result<bool> {
         let Some(made) = made else { return self.remove(entry) };
         let Some((dir, name)) = self.find(entry)? else { return Ok(false) };
         match set_time(&dir, name, made) {
@@ -142,12 +142,12 @@ impl Cache {
     }
 
     /// Unlinks the entry if it is still the file that was scanned. `false`: it has gone, or was replaced.
-    pub fn remove(&self, entry: &Entry) -> io::Result<bool> {
+    pub fn remove(&self, entry: &CacheEntry) -> io::Result<bool> {
         self.find(entry)?.map_or(Ok(false), |(dir, name)| dir.unlink(name))
     }
 
     /// The directory and name of an entry, if what lies there is still the same file.
-    fn find<'a>(&self, entry: &'a Entry) -> io::Result<Option<(Dir, &'a OsStr)>> {
+    fn find<'a>(&self, entry: &'a CacheEntry) -> io::Result<Option<(Dir, &'a OsStr)>> {
         let (exporter, name) = name::split(&entry.filename)?;
         let Some(dir) = self.exporter_dir(exporter)? else { return Ok(None) };
         let same = dir.about(name)?.is_some_and(|about| entry.is(&about));

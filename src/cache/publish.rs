@@ -21,7 +21,7 @@ use nix::{
 
 use super::{Cache, name, output};
 use crate::{
-    model::{attempt::AttemptId, clock::Stamp, point},
+    model::{attempt::AttemptId, clock::Stamp, failpoint},
     site::{self, dir::Dir},
 };
 
@@ -96,7 +96,7 @@ impl Prepared {
         if !self.is_at(&dir, name)? {
             let temp = temp_name(attempt);
             self.link(&dir, &temp).map_err(|error| self.apart(exporter, blocked(filename, error)))?;
-            point::at("run-linked");
+            failpoint::at("run-linked");
             renameat(&dir, temp.as_os_str(), &dir, name).map_err(|errno| blocked(filename, errno.into()))?;
         }
         dir.sync()

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, io};
 
-use super::{Cache, Entry, grammar};
+use super::{Cache, CacheEntry, grammar};
 use crate::{model::attempt::AttemptId, site::dir::Dir};
 
 /// A name that an attempt has left while it published.
@@ -14,14 +14,14 @@ pub struct Temp {
 
 impl Cache {
     /// Every finished file. What cannot be read becomes a sentence in `problems` and does not stop the rest.
-    pub fn scan(&self, problems: &mut Vec<String>) -> Vec<Entry> {
+    pub fn scan(&self, problems: &mut Vec<String>) -> Vec<CacheEntry> {
         let mut entries = Vec::new();
         self.each_name(problems, |dir, exporter, name| {
             if grammar::is_ours(name)
                 && let Some(about) = dir.about(OsStr::new(name))?
                 && about.is_file()
             {
-                entries.push(Entry::of(format!("{exporter}/{name}"), &about));
+                entries.push(CacheEntry::of(format!("{exporter}/{name}"), &about));
             }
             Ok(())
         });

@@ -1,9 +1,9 @@
 //! The command line, as clap's derive reads it. Raw words become meaning in the commands.
 
 mod copies;
+pub mod fast_path;
 mod jobs;
 mod queues;
-pub mod quick;
 mod status;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};

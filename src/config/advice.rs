@@ -3,7 +3,7 @@
 use std::{iter, time::Duration};
 
 use super::{
-    types::{Config, Exporter, Kind, Param},
+    types::{Config, Exporter, Param, ParamKind},
     values,
 };
 use crate::model::{
@@ -118,7 +118,7 @@ fn path_warning(argument: &str, param: &Param) -> Option<String> {
     let fits = |text: &&&str| values::canonical(param, text, values::matches).is_ok();
     let escape = TRAVERSALS.iter().find(fits)?;
     let advice = match &param.kind {
-        Kind::Pattern(_) => "make its pattern stricter",
+        ParamKind::Pattern(_) => "make its pattern stricter",
         _ => "give it a pattern such as \"[A-Za-z0-9][A-Za-z0-9 _-]*\", or one_of",
     };
     Some(format!("parameter {name} is part of a path in {argument:?} and may be {escape:?}; {advice}"))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{params::Values, sheet::Table, types::Exporter, words};
+use super::{params::Values, sheet::TableReader, types::Exporter, words};
 use crate::model::{
     misfit::Misfit,
     template::{Piece, pieces, render},
@@ -62,18 +62,18 @@ fn option_from<'a>(argument: &'a str, values: &Values) -> Option<&'a str> {
 }
 
 /// `command`, its program made absolute if it has a slash.
-pub(super) fn read(table: &Table<'_>, dir: &Path) -> Vec<String> {
+pub(super) fn read(table: &TableReader<'_>, dir: &Path) -> Vec<String> {
     let what = r#"a list of strings, the program first, such as ["bin/make", "{output}"]"#;
     let filled = |value: &_| words::texts(value).filter(|texts| texts.first().is_some_and(|first| !first.is_empty()));
     let command = table.read("command", what, filled).unwrap_or_default();
     with_program(table, "command", command, dir)
 }
 
-pub(super) fn read_wrapper(table: &Table<'_>, dir: &Path) -> Vec<String> {
+pub(super) fn read_wrapper(table: &TableReader<'_>, dir: &Path) -> Vec<String> {
     with_program(table, "wrapper", table.texts("wrapper"), dir)
 }
 
-fn with_program(table: &Table<'_>, key: &str, mut command: Vec<String>, dir: &Path) -> Vec<String> {
+fn with_program(table: &TableReader<'_>, key: &str, mut command: Vec<String>, dir: &Path) -> Vec<String> {
     let Some(program) = command.first_mut() else { return command };
     if program.contains(['{', '}']) {
         table.note(key, format_args!("begins with {program:?}, but the program itself cannot be a placeholder"));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{
     nearest,
     param_rules::is_free,
-    sheet::Sheet,
-    types::{Condition, Exporter, Kind, Param, QueueRules},
+    sheet::Reader,
+    types::{Condition, Exporter, Param, ParamKind, QueueRules},
 };
 use crate::model::{
     filename::{MAX_EXTENSION, extension, literal_problem},
@@ -15,7 +15,7 @@ use crate::model::{
 
 type Queues = BTreeMap<String, QueueRules>;
 
-pub(super) fn exporter(one: &Exporter, queues: &Queues, sheet: &Sheet<'_>) {
+pub(super) fn exporter(one: &Exporter, queues: &Queues, sheet: &Reader<'_>) {
     let note = |key: &str, problem: String| {
         sheet.note_in(&["exporter", &one.name, key], format!("{key:?} in [exporter.{}] {problem}", one.name));
     };
@@ -31,7 +31,7 @@ pub(super) fn exporter(one: &Exporter, queues: &Queues, sheet: &Sheet<'_>) {
     lanes(one, queues, sheet);
 }
 
-fn lanes(one: &Exporter, queues: &Queues, sheet: &Sheet<'_>) {
+fn lanes(one: &Exporter, queues: &Queues, sheet: &Reader<'_>) {
     for (number, lane) in one.lanes.iter().enumerate() {
         let note = |key: &str, problem: String| {
             let path = ["exporter", &one.name, "lane", &number.to_string(), key];
@@ -56,7 +56,7 @@ fn condition_problem(one: &Exporter, name: &str, condition: &Condition) -> Optio
         let hint = nearest::hint(name, one.params.iter().map(|param| &*param.name));
         return Some(format!("asks for {name:?}, which is not a parameter{hint}"));
     };
-    let misfit = matches!(condition, Condition::Range(..)) && !matches!(param.kind, Kind::Integer(..));
+    let misfit = matches!(condition, Condition::Range(..)) && !matches!(param.kind, ParamKind::Integer(..));
     misfit.then(|| format!("asks for a range of {name:?}, which is not an integer"))
 }
 

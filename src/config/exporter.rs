@@ -7,8 +7,8 @@ use toml::de::DeValue;
 use super::{
     command, lane_rules, limits, param_rules,
     sections::{DAY, HOUR, MINUTE, retry_max_delay, stale},
-    sheet::Table,
-    types::{Breaker, CacheRules, Exporter, FileOutput, Output},
+    sheet::TableReader,
+    types::{BreakerRules, CacheRules, Exporter, FileOutput, Output},
     words,
 };
 use crate::model::{filename::extension, status::Outcome};
@@ -20,7 +20,7 @@ pub(super) struct Around<'a> {
     pub(super) retry_max_delay: Duration,
 }
 
-pub(super) fn read(name: &str, table: Table<'_>, around: &Around<'_>) -> Exporter {
+pub(super) fn read(name: &str, table: TableReader<'_>, around: &Around<'_>) -> Exporter {
     table.check_name(name, "an exporter", super::sections::is_plain_name);
     table.need("command", r#"; give the program and its arguments, such as ["bin/make", "{output}"]"#);
     let task = table.word("output", &[("file", false), ("none", true)], false);
@@ -65,7 +65,7 @@ pub(super) fn read(name: &str, table: Table<'_>, around: &Around<'_>) -> Exporte
     exporter
 }
 
-fn output(table: &Table<'_>, task: bool, filename: Option<&str>) -> Output {
+fn output(table: &TableReader<'_>, task: bool, filename: Option<&str>) -> Output {
     let file = FileOutput {
         extension: filename.map(extension).unwrap_or_default().to_owned(),
         content_type: content_type(table, filename),
@@ -82,7 +82,7 @@ fn output(table: &Table<'_>, task: bool, filename: Option<&str>) -> Output {
     Output::None
 }
 
-fn content_type(table: &Table<'_>, filename: Option<&str>) -> String {
+fn content_type(table: &TableReader<'_>, filename: Option<&str>) -> String {
     let given = table.read("content_type", r#"a media type such as "application/pdf""#, media_type);
     given.unwrap_or_else(|| mime_guess::from_path(filename.unwrap_or_default()).first_or_octet_stream().to_string())
 }
@@ -107,7 +107,7 @@ const RETRIED: [Outcome; 5] = [Outcome::Timeout, Outcome::Cpu, Outcome::Memory, 
 const RETRIABLE: &str = "a list of \"timeout\", \"cpu\", \"memory\", \"file_size\", \"exit\", \"signal\", \"no_output\", \
                          \"spawn\", \"lost\" and \"temporary\"";
 
-fn retry_on(table: &Table<'_>, task: bool) -> RetryOn {
+fn retry_on(table: &TableReader<'_>, task: bool) -> RetryOn {
     let outcomes = if task { Vec::new() } else { RETRIED.to_vec() };
     let Some(named) = table.words("retry_on", RETRIABLE, retried) else { return RetryOn { outcomes, temporary: true } };
     let temporary = named.contains(&None);
@@ -124,10 +124,10 @@ fn retried(word: &str) -> Option<Option<Outcome>> {
     }
 }
 
-fn breaker(table: &Table<'_>) -> Breaker {
-    let base = Breaker { failures: 5, pause: 5 * MINUTE };
+fn breaker(table: &TableReader<'_>) -> BreakerRules {
+    let base = BreakerRules { failures: 5, pause: 5 * MINUTE };
     let Some(table) = table.table("breaker") else { return base };
-    let breaker = Breaker {
+    let breaker = BreakerRules {
         failures: table.count("failures", 1..=1000, base.failures),
         pause: table.duration("pause", base.pause),
     };
@@ -135,7 +135,7 @@ fn breaker(table: &Table<'_>) -> Breaker {
     breaker
 }
 
-fn env(table: &Table<'_>) -> BTreeMap<String, String> {
+fn env(table: &TableReader<'_>) -> BTreeMap<String, String> {
     let Some(table) = table.table("env") else { return BTreeMap::new() };
     let mut env = BTreeMap::new();
     for (name, value) in table.entries() {

@@ -5,11 +5,11 @@ use std::{fmt, ops::RangeInclusive, time::Duration};
 use toml::de::DeValue;
 
 use super::{
-    sheet::Table,
+    sheet::TableReader,
     words::{self, DURATION, DURATION_OR_NONE, SIZE, SIZE_OR_NONE},
 };
 
-impl Table<'_> {
+impl TableReader<'_> {
     pub(super) fn flag(&self, key: &'static str, default: bool) -> bool {
         self.read(key, "true or false", DeValue::as_bool).unwrap_or(default)
     }
@@ -82,14 +82,14 @@ impl Table<'_> {
     /// One of a few words.
     pub(super) fn word<T: Copy>(&self, key: &'static str, words: &[(&str, T)], default: T) -> T {
         let find = |word: &str| words.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning);
-        self.read(key, Choice(words), |value| find(value.as_str()?)).unwrap_or(default)
+        self.read(key, OneOf(words), |value| find(value.as_str()?)).unwrap_or(default)
     }
 }
 
 /// Prints as `"get" or "post"`.
-struct Choice<'a, T>(&'a [(&'a str, T)]);
+struct OneOf<'a, T>(&'a [(&'a str, T)]);
 
-impl<T> fmt::Display for Choice<'_, T> {
+impl<T> fmt::Display for OneOf<'_, T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<_> = self.0.iter().map(|(word, _)| format!("{word:?}")).collect();
         out.write_str(&words.join(" or "))

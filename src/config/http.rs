@@ -8,7 +8,7 @@ use std::{
 use toml::de::DeValue;
 
 use super::{
-    sheet::Table,
+    sheet::TableReader,
     types::{ClientSource, Config, EnqueueOn, HttpRules, PathForm, Sendfile},
     words,
 };
@@ -30,7 +30,7 @@ impl Default for HttpRules {
     }
 }
 
-pub(super) fn read(top: &Table<'_>, dir: &Path) -> HttpRules {
+pub(super) fn read(top: &TableReader<'_>, dir: &Path) -> HttpRules {
     let base = HttpRules::default();
     let Some(table) = top.table("http") else { return base };
     let rules = HttpRules {

@@ -3,24 +3,24 @@
 use toml::de::DeValue;
 
 use super::{
-    sheet::Table,
-    types::{Condition, Kind, Lane, Param},
+    sheet::TableReader,
+    types::{Condition, LaneRules, Param, ParamKind},
     words,
 };
 
-pub(super) fn read(exporter: &Table<'_>, params: &[Param]) -> Vec<Lane> {
+pub(super) fn read(exporter: &TableReader<'_>, params: &[Param]) -> Vec<LaneRules> {
     exporter.list("lane").into_iter().map(|table| lane(table, params)).collect()
 }
 
-fn lane(table: Table<'_>, params: &[Param]) -> Lane {
+fn lane(table: TableReader<'_>, params: &[Param]) -> LaneRules {
     table.need("queue", "; name the queue that these jobs go to");
     table.need("when", r#"; say for which values, for instance when = { pages = "..20" }"#);
-    let lane = Lane { queue: table.text("queue").unwrap_or_default(), when: when(&table, params) };
+    let lane = LaneRules { queue: table.text("queue").unwrap_or_default(), when: when(&table, params) };
     table.done();
     lane
 }
 
-fn when(table: &Table<'_>, params: &[Param]) -> Vec<(String, Condition)> {
+fn when(table: &TableReader<'_>, params: &[Param]) -> Vec<(String, Condition)> {
     let Some(when) = table.table("when") else { return Vec::new() };
     let condition = |(name, value): (&str, &DeValue<'_>)| {
         let kind = params.iter().find(|param| param.name == name).map(|param| &param.kind);
@@ -36,15 +36,15 @@ fn when(table: &Table<'_>, params: &[Param]) -> Vec<(String, Condition)> {
 }
 
 /// An unknown parameter is told later, when inherited parameters are known.
-fn condition(kind: Option<&Kind>, value: &DeValue<'_>) -> Result<Condition, String> {
+fn condition(kind: Option<&ParamKind>, value: &DeValue<'_>) -> Result<Condition, String> {
     let text = words::scalar(value).ok_or("must be a value or a range such as \"..20\"")?;
     match (kind, words::range(&text)) {
-        (None | Some(Kind::Integer(..)), Some((low, high))) => Ok(Condition::Range(low, high)),
-        (Some(Kind::Integer(..)), None) => {
+        (None | Some(ParamKind::Integer(..)), Some((low, high))) => Ok(Condition::Range(low, high)),
+        (Some(ParamKind::Integer(..)), None) => {
             let number = text.parse().map_err(|_| format!("is {text:?}, but the parameter is an integer"))?;
             Ok(Condition::Range(Some(number), Some(number)))
         }
-        (Some(Kind::OneOf(words)), None) if !words.contains(&text) => {
+        (Some(ParamKind::OneOf(words)), None) if !words.contains(&text) => {
             Err(format!("is {text:?}, which the parameter never is"))
         }
         (Some(_), Some(_)) => Err("is a range, but the parameter is not an integer".to_owned()),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{sections::MINUTE, sheet::Table};
+use super::{sections::MINUTE, sheet::TableReader};
 use crate::model::limits::Limits;
 
 /// What retries may multiply a limit by, unless `limits_max` says otherwise.
@@ -24,7 +24,7 @@ fn base() -> Limits {
 }
 
 /// `timeout` and `kill_after` stand in the exporter's own table, the rest in `limits`.
-pub(super) fn read(exporter: &Table<'_>) -> Limits {
+pub(super) fn read(exporter: &TableReader<'_>) -> Limits {
     let base = base();
     let times = Limits {
         timeout: exporter.some_duration("timeout", base.timeout),
@@ -48,7 +48,7 @@ pub(super) fn read(exporter: &Table<'_>) -> Limits {
     limits
 }
 
-fn refuse_zeros(table: &Table<'_>, limits: &Limits) {
+fn refuse_zeros(table: &TableReader<'_>, limits: &Limits) {
     let sizes = [
         ("memory", limits.memory),
         ("file_size", limits.file_size),
@@ -67,7 +67,7 @@ fn refuse_zeros(table: &Table<'_>, limits: &Limits) {
 }
 
 /// `limits_max`; what it does not name may grow to four times the limit.
-pub(super) fn read_max(exporter: &Table<'_>, limits: &Limits) -> Limits {
+pub(super) fn read_max(exporter: &TableReader<'_>, limits: &Limits) -> Limits {
     let grown = grown(limits);
     let Some(table) = exporter.table("limits_max") else { return grown };
     let most = Limits {
@@ -95,7 +95,7 @@ fn grown(limits: &Limits) -> Limits {
     }
 }
 
-fn refuse_smaller(table: &Table<'_>, limits: &Limits, most: &Limits) {
+fn refuse_smaller(table: &TableReader<'_>, limits: &Limits, most: &Limits) {
     let smaller = [
         ("timeout", most.timeout < limits.timeout),
         ("memory", is_smaller(most.memory, limits.memory)),

@@ -54,7 +54,7 @@ pub use self::{
 };
 use self::{
     exporter::Around,
-    sheet::{Sheet, Table},
+    sheet::{Reader, TableReader},
 };
 
 pub const FILE: &str = "/etc/pressroom/pressroom.toml";
@@ -93,13 +93,13 @@ pub fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
         let place = |error: &toml::de::Error| (error.span().map_or(0, |span| span.start), error.message().to_owned());
         return Err(ConfigError::new(file, text, errors.iter().map(place).collect()));
     }
-    let sheet = Sheet::new(root.get_ref());
+    let sheet = Reader::new(root.get_ref());
     let config = read(file, &sheet);
     let found = sheet.found.into_inner();
     if found.is_empty() { Ok(config) } else { Err(ConfigError::new(file, text, found)) }
 }
 
-fn read(file: &Path, sheet: &Sheet<'_>) -> Config {
+fn read(file: &Path, sheet: &Reader<'_>) -> Config {
     let dir = file.parent().unwrap_or(Path::new("/"));
     let top = sheet.top();
     let state_dir = absolute(dir, &top.text("state_dir").unwrap_or_else(|| STATE_DIR.to_owned()));
@@ -132,16 +132,20 @@ fn read(file: &Path, sheet: &Sheet<'_>) -> Config {
     config
 }
 
-fn exporters(top: &Table<'_>, dir: &Path, cache: &CacheRules, sheet: &Sheet<'_>) -> BTreeMap<String, Exporter> {
+fn exporters(top: &TableReader<'_>, dir: &Path, cache: &CacheRules, sheet: &Reader<'_>) -> BTreeMap<String, Exporter> {
     let around = Around { dir, cache, retry_max_delay: sections::retry_max_delay(top, sections::HOUR) };
-    let read = |(name, table): (&str, Table<'_>)| (name.to_owned(), exporter::read(name, table, &around));
+    let read = |(name, table): (&str, TableReader<'_>)| (name.to_owned(), exporter::read(name, table, &around));
     let mut exporters = top.named("exporter").into_iter().map(read).collect();
     sources::settle(&mut exporters, sheet);
     exporters
 }
 
 /// A task that names no queue has one of its own, in which nothing runs at the same time.
-fn queues(top: &Table<'_>, exporters: &BTreeMap<String, Exporter>, host: &HostRules) -> BTreeMap<String, QueueRules> {
+fn queues(
+    top: &TableReader<'_>,
+    exporters: &BTreeMap<String, Exporter>,
+    host: &HostRules,
+) -> BTreeMap<String, QueueRules> {
     let mut queues = sections::queues(top, host);
     for task in exporters.values().filter(|one| one.is_task() && one.queue == one.name) {
         queues.entry(task.name.clone()).or_insert(QueueRules { max_running: 1, ..QueueRules::default() });
@@ -149,7 +153,7 @@ fn queues(top: &Table<'_>, exporters: &BTreeMap<String, Exporter>, host: &HostRu
     queues
 }
 
-fn database(top: &Table<'_>, state_dir: &Path) -> PathBuf {
+fn database(top: &TableReader<'_>, state_dir: &Path) -> PathBuf {
     let path = |value: &DeValue<'_>| words::text(value).filter(|text| !text.contains("://")).map(str::to_owned);
     let what = "a path; PostgreSQL is not available yet";
     absolute(state_dir, &top.read("database", what, path).unwrap_or_else(|| DATABASE.to_owned()))

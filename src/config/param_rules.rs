@@ -1,8 +1,8 @@
 //! `[exporter.NAME.params.PARAM]`: the rules for the values of one parameter.
 
 use super::{
-    sheet::Table,
-    types::{Kind, Param},
+    sheet::TableReader,
+    types::{Param, ParamKind},
     values, words,
 };
 
@@ -11,11 +11,11 @@ const RESERVED: [&str; 7] = ["exporter", "after", "wait", "refresh", "format", "
 const MAX_BYTES: usize = 255;
 
 /// In the order of the file.
-pub(super) fn read(exporter: &Table<'_>) -> Vec<Param> {
+pub(super) fn read(exporter: &TableReader<'_>) -> Vec<Param> {
     exporter.named("params").into_iter().map(|(name, table)| param(name, table)).collect()
 }
 
-fn param(name: &str, table: Table<'_>) -> Param {
+fn param(name: &str, table: TableReader<'_>) -> Param {
     table.check_name(name, "a parameter", is_name);
     if RESERVED.contains(&name) {
         table.check_name(name, "a parameter: it is reserved", |_| false);
@@ -44,8 +44,8 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(good)
 }
 
-fn kind(table: &Table<'_>) -> Kind {
-    let pattern = table.text("pattern").map(Kind::Pattern);
+fn kind(table: &TableReader<'_>) -> ParamKind {
+    let pattern = table.text("pattern").map(ParamKind::Pattern);
     let one_of = table.read("one_of", "a list of strings, at least one", one_of);
     let integer = table.read("integer", r#"a range such as "1..100000""#, integer);
     let mut kinds =
@@ -54,20 +54,20 @@ fn kind(table: &Table<'_>) -> Kind {
     if let (Some((first, _)), Some((second, _))) = (&first, kinds.next()) {
         table.note(second, format_args!("and {first:?} exclude each other"));
     }
-    first.and_then(|(_, kind)| kind).unwrap_or(Kind::Text)
+    first.and_then(|(_, kind)| kind).unwrap_or(ParamKind::Text)
 }
 
-fn one_of(value: &toml::de::DeValue<'_>) -> Option<Kind> {
-    words::texts(value).filter(|texts| !texts.is_empty()).map(Kind::OneOf)
+fn one_of(value: &toml::de::DeValue<'_>) -> Option<ParamKind> {
+    words::texts(value).filter(|texts| !texts.is_empty()).map(ParamKind::OneOf)
 }
 
-fn integer(value: &toml::de::DeValue<'_>) -> Option<Kind> {
+fn integer(value: &toml::de::DeValue<'_>) -> Option<ParamKind> {
     let (low, high) = words::range(value.as_str()?)?;
-    Some(Kind::Integer(low.unwrap_or(i64::MIN), high.unwrap_or(i64::MAX)))
+    Some(ParamKind::Integer(low.unwrap_or(i64::MIN), high.unwrap_or(i64::MAX)))
 }
 
 /// A default obeys the parameter's own rules, and a required parameter has none. Patterns wait for `check`.
-fn with_checked_default(table: &Table<'_>, mut param: Param) -> Param {
+fn with_checked_default(table: &TableReader<'_>, mut param: Param) -> Param {
     let Some(default) = param.default.take() else { return param };
     if param.required {
         table.note("default", r#"is never used, because the parameter has "required = true""#);

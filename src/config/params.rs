@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     command, nearest,
-    types::{Condition, Exporter, Kind, Lane, Param},
+    types::{Condition, Exporter, LaneRules, Param, ParamKind},
     values::{self, Matches},
 };
 use crate::model::misfit::Misfit;
@@ -106,7 +106,7 @@ pub enum Unfit {
 /// One sentence that names the parameter.
 pub fn check_patterns(exporter: &Exporter, values: &Values) -> Result<(), Unfit> {
     for param in &exporter.params {
-        let (Kind::Pattern(pattern), Some(text)) = (&param.kind, values.get(&param.name)) else { continue };
+        let (ParamKind::Pattern(pattern), Some(text)) = (&param.kind, values.get(&param.name)) else { continue };
         if Some(text) == param.default.as_deref() {
             continue;
         }
@@ -131,7 +131,7 @@ pub fn filename(exporter: &Exporter, values: &Values) -> String {
 
 /// The queue that a new job goes to: that of the first lane whose conditions all hold, else the exporter's own.
 pub fn lane<'a>(exporter: &'a Exporter, values: &Values) -> &'a str {
-    let fits = |lane: &&Lane| lane.when.iter().all(|(name, condition)| holds(condition, values.get(name)));
+    let fits = |lane: &&LaneRules| lane.when.iter().all(|(name, condition)| holds(condition, values.get(name)));
     exporter.lanes.iter().find(fits).map_or(&exporter.queue, |lane| &lane.queue)
 }
 
@@ -167,7 +167,7 @@ fn refuse_unknown(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<(
 /// `Ok(None)`: absent.
 fn value(param: &Param, given: &[(Vec<u8>, Vec<u8>)], matches: Matches) -> Result<Option<Value>, Misfit> {
     let optional = !param.required && param.default.is_none();
-    let is_filled = param.required && param.kind == Kind::Text;
+    let is_filled = param.required && param.kind == ParamKind::Text;
     let text = match single(param, given)? {
         Some("") if optional || is_filled => None,
         Some(text) => Some(values::canonical(param, text, matches)?),
@@ -176,7 +176,7 @@ fn value(param: &Param, given: &[(Vec<u8>, Vec<u8>)], matches: Matches) -> Resul
     if text.is_none() && param.required {
         return Err(Misfit::Missing(param.name.clone()));
     }
-    let integer = matches!(param.kind, Kind::Integer(..));
+    let integer = matches!(param.kind, ParamKind::Integer(..));
     Ok(text.map(|text| Value { name: param.name.clone(), text, integer }))
 }
 

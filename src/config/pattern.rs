@@ -3,7 +3,7 @@
 use regex::Regex;
 
 use super::{
-    types::{Kind, Param},
+    types::{Param, ParamKind},
     values,
 };
 
@@ -26,7 +26,7 @@ pub(super) fn whole(pattern: &str) -> Result<Regex, String> {
 
 /// What is wrong with the pattern of a parameter, or with the default that has to match it.
 pub(super) fn problem(param: &Param) -> Option<String> {
-    let Kind::Pattern(pattern) = &param.kind else { return None };
+    let ParamKind::Pattern(pattern) = &param.kind else { return None };
     let name = &param.name;
     if let Err(reason) = whole(pattern) {
         return Some(format!("the pattern {pattern:?} of parameter {name} is not a regular expression: {reason}"));

@@ -5,18 +5,18 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{
     nearest, params,
     sections::is_plain_name,
-    sheet::Table,
+    sheet::TableReader,
     types::{Exporter, Schedule},
     words,
 };
 
 type Exporters = BTreeMap<String, Exporter>;
 
-pub(super) fn read(top: &Table<'_>, exporters: &Exporters) -> BTreeMap<String, Schedule> {
+pub(super) fn read(top: &TableReader<'_>, exporters: &Exporters) -> BTreeMap<String, Schedule> {
     top.named("schedule").into_iter().map(|(name, table)| (name.to_owned(), schedule(name, table, exporters))).collect()
 }
 
-fn schedule(name: &str, table: Table<'_>, exporters: &Exporters) -> Schedule {
+fn schedule(name: &str, table: TableReader<'_>, exporters: &Exporters) -> Schedule {
     table.check_name(name, "a schedule", is_plain_name);
     table.need("exporter", "; name the exporter that it asks");
     table.need("every", r#"; say how often, for instance "17s""#);
@@ -31,7 +31,7 @@ fn schedule(name: &str, table: Table<'_>, exporters: &Exporters) -> Schedule {
     schedule
 }
 
-fn given(table: &Table<'_>) -> BTreeMap<String, String> {
+fn given(table: &TableReader<'_>) -> BTreeMap<String, String> {
     let Some(table) = table.table("params") else { return BTreeMap::new() };
     let mut given = BTreeMap::new();
     for (name, value) in table.entries() {
@@ -43,7 +43,7 @@ fn given(table: &Table<'_>) -> BTreeMap<String, String> {
     given
 }
 
-fn check(table: &Table<'_>, schedule: &Schedule, exporters: &Exporters) {
+fn check(table: &TableReader<'_>, schedule: &Schedule, exporters: &Exporters) {
     let name = &schedule.exporter;
     let Some(exporter) = exporters.get(name) else {
         if !name.is_empty() {

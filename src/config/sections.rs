@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     command,
-    sheet::Table,
+    sheet::TableReader,
     types::{CacheRules, HistoryRules, HostRules, LogRules, Notify, QueueRules, Rate, StatusRules},
     words::{self, DURATION},
 };
@@ -32,7 +32,7 @@ impl Default for CacheRules {
     }
 }
 
-pub(super) fn cache(top: &Table<'_>) -> CacheRules {
+pub(super) fn cache(top: &TableReader<'_>) -> CacheRules {
     let base = CacheRules::default();
     let Some(table) = top.table("cache") else { return base };
     let rules = CacheRules {
@@ -47,11 +47,11 @@ pub(super) fn cache(top: &Table<'_>) -> CacheRules {
 }
 
 /// "none" is no time at all.
-pub(super) fn stale(table: &Table<'_>, default: Duration) -> Duration {
+pub(super) fn stale(table: &TableReader<'_>, default: Duration) -> Duration {
     table.duration_or_none("stale", Some(default)).unwrap_or_default()
 }
 
-pub(super) fn host(top: &Table<'_>) -> HostRules {
+pub(super) fn host(top: &TableReader<'_>) -> HostRules {
     let base = HostRules { max_running: 8, min_free_memory: 512_000_000 };
     let Some(table) = top.table("host") else { return base };
     let rules = HostRules {
@@ -80,7 +80,7 @@ fn rate(value: &toml::de::DeValue<'_>) -> Option<Rate> {
 }
 
 /// All queues of the file, and `default` in any case.
-pub(super) fn queues(top: &Table<'_>, host: &HostRules) -> BTreeMap<String, QueueRules> {
+pub(super) fn queues(top: &TableReader<'_>, host: &HostRules) -> BTreeMap<String, QueueRules> {
     let base = QueueRules::default();
     let base = QueueRules { max_running: base.max_running.min(host.max_running), ..base };
     let mut queues = BTreeMap::from([("default".to_owned(), base.clone())]);
@@ -91,7 +91,7 @@ pub(super) fn queues(top: &Table<'_>, host: &HostRules) -> BTreeMap<String, Queu
     queues
 }
 
-fn queue(table: Table<'_>, base: &QueueRules) -> QueueRules {
+fn queue(table: TableReader<'_>, base: &QueueRules) -> QueueRules {
     let rules = QueueRules {
         max_running: table.count("max_running", 1..=MOST, base.max_running),
         max_queued: table.count("max_queued", 1..=100_000_000, base.max_queued),
@@ -108,14 +108,14 @@ pub(super) fn is_plain_name(name: &str) -> bool {
     name.bytes().next().is_some_and(plain) && name.bytes().all(|byte| plain(byte) || byte == b'_' || byte == b'-')
 }
 
-pub(super) fn status(top: &Table<'_>) -> StatusRules {
+pub(super) fn status(top: &TableReader<'_>) -> StatusRules {
     let Some(table) = top.table("status") else { return StatusRules::default() };
     let rules = StatusRules { public: table.flag("public", false), admins: table.texts("admins") };
     table.done();
     rules
 }
 
-pub(super) fn history(top: &Table<'_>) -> HistoryRules {
+pub(super) fn history(top: &TableReader<'_>) -> HistoryRules {
     let base = HistoryRules { keep: 30 * DAY, keep_ok_logs: DAY, max_size: 2_000_000_000 };
     let Some(table) = top.table("history") else { return base };
     let rules = HistoryRules {
@@ -128,7 +128,7 @@ pub(super) fn history(top: &Table<'_>) -> HistoryRules {
 }
 
 /// `absolute` makes a path out of one that is relative to the state directory.
-pub(super) fn log(top: &Table<'_>, absolute: impl Fn(&str) -> PathBuf) -> LogRules {
+pub(super) fn log(top: &TableReader<'_>, absolute: impl Fn(&str) -> PathBuf) -> LogRules {
     const ACTIVITY: &str = "log/activity.log";
     let base = LogRules { activity: Some(absolute(ACTIVITY)), activity_max: 10_000_000 };
     let Some(table) = top.table("log") else { return base };
@@ -141,7 +141,7 @@ pub(super) fn log(top: &Table<'_>, absolute: impl Fn(&str) -> PathBuf) -> LogRul
     rules
 }
 
-pub(super) fn notify(top: &Table<'_>, dir: &Path) -> Option<Notify> {
+pub(super) fn notify(top: &TableReader<'_>, dir: &Path) -> Option<Notify> {
     let table = top.table("notify")?;
     table.need("command", "; give the program that is told about failures");
     let event = |word: &str| ["failed", "ok"].into_iter().find(|known| *known == word);
@@ -152,7 +152,7 @@ pub(super) fn notify(top: &Table<'_>, dir: &Path) -> Option<Notify> {
     Some(notify)
 }
 
-pub(super) fn retry_max_delay(table: &Table<'_>, default: Duration) -> Duration {
+pub(super) fn retry_max_delay(table: &TableReader<'_>, default: Duration) -> Duration {
     table.read("retry_max_delay", DURATION, words::duration).unwrap_or(default)
 }
 

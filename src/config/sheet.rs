@@ -7,13 +7,13 @@ use toml::de::{DeTable, DeValue};
 use super::{nearest, words::shown};
 
 /// The whole file and what was found wrong so far.
-pub(super) struct Sheet<'t> {
+pub(super) struct Reader<'t> {
     pub(super) root: &'t DeTable<'t>,
     /// Byte offset and sentence.
     pub(super) found: RefCell<Vec<(usize, String)>>,
 }
 
-impl<'t> Sheet<'t> {
+impl<'t> Reader<'t> {
     pub(super) fn new(root: &'t DeTable<'t>) -> Self {
         Self { root, found: RefCell::default() }
     }
@@ -28,8 +28,8 @@ impl<'t> Sheet<'t> {
         self.note(offset(self.root, path, 0), message);
     }
 
-    pub(super) fn top(&self) -> Table<'_> {
-        Table { sheet: self, path: String::new(), at: 0, entries: self.root, asked: RefCell::default() }
+    pub(super) fn top(&self) -> TableReader<'_> {
+        TableReader { sheet: self, path: String::new(), at: 0, entries: self.root, asked: RefCell::default() }
     }
 }
 
@@ -49,8 +49,8 @@ fn offset(table: &DeTable<'_>, path: &[&str], at: usize) -> usize {
 }
 
 /// One table. `done` reports the keys that nobody asked for.
-pub(super) struct Table<'t> {
-    sheet: &'t Sheet<'t>,
+pub(super) struct TableReader<'t> {
+    sheet: &'t Reader<'t>,
     /// `exporter.epub.limits`; empty for the file itself.
     path: String,
     at: usize,
@@ -58,7 +58,7 @@ pub(super) struct Table<'t> {
     asked: RefCell<Vec<&'static str>>,
 }
 
-impl<'t> Table<'t> {
+impl<'t> TableReader<'t> {
     /// What `parse` makes of the value. `None` if there is none, or if it is wrong, which is noted.
     pub(super) fn read<T>(
         &self,
@@ -113,13 +113,13 @@ impl<'t> Table<'t> {
         self.sheet.note(at, format!("{key:?}{} {message}", self.place()));
     }
 
-    pub(super) fn table(&self, key: &'static str) -> Option<Table<'t>> {
+    pub(super) fn table(&self, key: &'static str) -> Option<TableReader<'t>> {
         let entries = self.read(key, "a table", DeValue::as_table)?;
         Some(self.inner(key, offset(self.entries, &[key], self.at), entries))
     }
 
     /// The tables of a list, `[[exporter.epub.lane]]`.
-    pub(super) fn list(&self, key: &'static str) -> Vec<Table<'t>> {
+    pub(super) fn list(&self, key: &'static str) -> Vec<TableReader<'t>> {
         let what = format_args!("a list of tables: [[{}.{key}]]", self.path);
         let all = |value: &'t DeValue<'t>| {
             let table = |item: &'t toml::Spanned<DeValue<'t>>| Some((item.span().start, item.get_ref().as_table()?));
@@ -137,12 +137,12 @@ impl<'t> Table<'t> {
     }
 
     /// The named tables below `key`, in the order of the file: `[queue.default]`, `[queue.express]`.
-    pub(super) fn named(&self, key: &'static str) -> Vec<(&'t str, Table<'t>)> {
+    pub(super) fn named(&self, key: &'static str) -> Vec<(&'t str, TableReader<'t>)> {
         let Some(table) = self.table(key) else { return Vec::new() };
         table.entries().into_iter().filter_map(|(name, value)| Some((name, table.member(name, value)?))).collect()
     }
 
-    fn member(&self, name: &'t str, value: &'t DeValue<'t>) -> Option<Table<'t>> {
+    fn member(&self, name: &'t str, value: &'t DeValue<'t>) -> Option<TableReader<'t>> {
         let at = self.entries.get_key_value(name).map_or(self.at, |(key, _)| key.span().start);
         let Some(entries) = value.as_table() else {
             let (path, shown) = (&self.path, shown(value));
@@ -152,9 +152,9 @@ impl<'t> Table<'t> {
         Some(self.inner(name, at, entries))
     }
 
-    fn inner(&self, name: &str, at: usize, entries: &'t DeTable<'t>) -> Table<'t> {
+    fn inner(&self, name: &str, at: usize, entries: &'t DeTable<'t>) -> TableReader<'t> {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
-        Table { sheet: self.sheet, path, at, entries, asked: RefCell::default() }
+        TableReader { sheet: self.sheet, path, at, entries, asked: RefCell::default() }
     }
 
     /// Refuses a name of this table that is not one of ours.

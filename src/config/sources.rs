@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::{
     nearest,
-    sheet::Sheet,
+    sheet::Reader,
     types::{Exporter, Param},
 };
 
 type Exporters = BTreeMap<String, Exporter>;
 
 /// Checks all sources, and gives a derived format without parameters of its own those of its source.
-pub(super) fn settle(exporters: &mut Exporters, sheet: &Sheet<'_>) {
+pub(super) fn settle(exporters: &mut Exporters, sheet: &Reader<'_>) {
     let derived: Vec<_> = exporters.values().filter(|one| one.source.is_some()).map(|one| one.name.clone()).collect();
     for name in derived {
         if let Err(problem) = check(exporters, &name) {

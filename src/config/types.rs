@@ -165,7 +165,7 @@ pub struct Exporter {
     /// In the order of the file.
     pub params: Vec<Param>,
     pub queue: String,
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<LaneRules>,
     pub ttl: Option<Duration>,
     pub stale: Duration,
     /// `timeout` and `kill_after` are in here as well.
@@ -186,7 +186,7 @@ pub struct Exporter {
     /// The same for what a schedule queues.
     pub scheduled_ttl: Option<Duration>,
     pub abandon_after: Option<Duration>,
-    pub breaker: Breaker,
+    pub breaker: BreakerRules,
     pub env: BTreeMap<String, String>,
     /// Bytes.
     pub log_max: u64,
@@ -208,14 +208,14 @@ impl Exporter {
 
 /// `breaker = { failures, pause }`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Breaker {
+pub struct BreakerRules {
     pub failures: u32,
     pub pause: Duration,
 }
 
 /// What values a parameter may have.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum ParamKind {
     Text,
     /// The pattern's text; the whole value must match.
     Pattern(String),
@@ -228,7 +228,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ParamKind,
     pub required: bool,
     pub default: Option<String>,
     pub max_bytes: usize,
@@ -238,7 +238,7 @@ pub struct Param {
 
 /// `[[exporter.NAME.lane]]`: another queue for some values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lane {
+pub struct LaneRules {
     pub queue: String,
     /// All must hold.
     pub when: Vec<(String, Condition)>,

@@ -2,7 +2,7 @@
 
 use super::{
     pattern::whole,
-    types::{Kind, Param},
+    types::{Param, ParamKind},
 };
 use crate::model::misfit::Misfit;
 
@@ -19,15 +19,15 @@ pub(super) fn canonical(param: &Param, text: &str, matches: Matches) -> Result<S
         return Err(Misfit::Control(name()));
     }
     match &param.kind {
-        Kind::Text => Ok(text.to_owned()),
-        Kind::Pattern(pattern) => match matches(pattern, text) {
+        ParamKind::Text => Ok(text.to_owned()),
+        ParamKind::Pattern(pattern) => match matches(pattern, text) {
             Ok(true) => Ok(text.to_owned()),
             Ok(false) => Err(mismatch(param, pattern)),
             Err(problem) => Err(Misfit::Unchecked { param: name(), problem }),
         },
-        Kind::OneOf(words) if words.iter().any(|word| word == text) => Ok(text.to_owned()),
-        Kind::OneOf(words) => Err(Misfit::NotOneOf { param: name(), words: words.clone() }),
-        Kind::Integer(low, high) => integer(text)
+        ParamKind::OneOf(words) if words.iter().any(|word| word == text) => Ok(text.to_owned()),
+        ParamKind::OneOf(words) => Err(Misfit::NotOneOf { param: name(), words: words.clone() }),
+        ParamKind::Integer(low, high) => integer(text)
             .filter(|number| (low..=high).contains(&number))
             .map(|number| number.to_string())
             .ok_or_else(|| Misfit::NotInteger { param: name(), low: *low, high: *high }),

@@ -22,10 +22,10 @@ pub fn filename<S: AsRef<str>>(exporter: &str, template: Option<&str>, values: &
     let template = made.as_deref().or(template).unwrap_or(exporter);
     let extension = extension(template);
     let stem = &template[..template.len() - extension.len()];
-    let mut name = Name::new(exporter, MAX_BYTES - extension.len());
+    let mut name = NameBuilder::new(exporter, MAX_BYTES - extension.len());
     let whole = name.fill(stem, values);
     if !whole || !tells_apart(template, values) {
-        name = Name::new(exporter, MAX_BYTES - extension.len() - 1 - HASH_DIGITS);
+        name = NameBuilder::new(exporter, MAX_BYTES - extension.len() - 1 - HASH_DIGITS);
         name.fill(stem, values);
         name.text.push('~');
         name.text.push_str(&hash(exporter, values));
@@ -133,12 +133,12 @@ fn percent(text: &str) -> String {
 }
 
 /// A name under construction, with room for so many bytes more.
-struct Name {
+struct NameBuilder {
     text: String,
     room: usize,
 }
 
-impl Name {
+impl NameBuilder {
     fn new(exporter: &str, room: usize) -> Self {
         let mut text = String::with_capacity(exporter.len() + 1 + MAX_BYTES);
         text.push_str(exporter);

@@ -20,7 +20,7 @@ pub(super) struct User {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Group {
+pub(super) struct UserGroup {
     pub name: String,
     pub gid: Gid,
     members: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) fn user(key: &str) -> io::Result<Option<User>> {
 }
 
 /// By its name or its number.
-pub(super) fn group(key: &str) -> io::Result<Option<Group>> {
+pub(super) fn group(key: &str) -> io::Result<Option<UserGroup>> {
     Ok(entry("group", key)?.as_deref().and_then(read_group))
 }
 
@@ -92,11 +92,11 @@ fn read_user(line: &str) -> Option<User> {
     Some(User { name: name.to_owned(), uid: Uid::from_raw(number(uid)?), gid: Gid::from_raw(number(gid)?) })
 }
 
-fn read_group(line: &str) -> Option<Group> {
+fn read_group(line: &str) -> Option<UserGroup> {
     let fields: Vec<&str> = line.trim_end().split(':').collect();
     let [name, _, gid, members, ..] = fields[..] else { return None };
     let members = members.split(',').map(str::to_owned).collect();
-    Some(Group { name: name.to_owned(), gid: Gid::from_raw(number(gid)?), members })
+    Some(UserGroup { name: name.to_owned(), gid: Gid::from_raw(number(gid)?), members })
 }
 
 fn groups_in(text: &str, user: &User) -> Vec<Gid> {

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 use nix::{
     fcntl::AtFlags,
     sys::stat::{FchmodatFlags, Mode, fchmodat},
@@ -17,7 +17,7 @@ use nix::{
 
 use super::{
     Site,
-    dir::{About, Dir, Kind},
+    dir::{Dir, FileInfo, FileKind},
     disk, files,
     layout::{self, Item, TOP_MODE},
     marker,
@@ -81,7 +81,7 @@ impl Maker {
     /// The state directory may be named through a link; what it leads to is what belongs to the site.
     fn settle_top(&mut self, path: &Path, made: bool) -> anyhow::Result<()> {
         let path = fs::canonicalize(path)?;
-        let item = Item { path, kind: Kind::Directory, mode: TOP_MODE, shared: false };
+        let item = Item { path, kind: FileKind::Directory, mode: TOP_MODE, shared: false };
         let (parent, name) = place(&item.path)?;
         self.settle(&parent, name, &item, made)
     }
@@ -184,8 +184,8 @@ fn try_out(site: &Site, config: &Config) -> anyhow::Result<()> {
 
 fn make(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<()> {
     match item.kind {
-        Kind::Directory => parent.make(name).map(drop)?,
-        Kind::Fifo => mkfifoat(parent, name, Mode::S_IRUSR | Mode::S_IWUSR)?,
+        FileKind::Directory => parent.make(name).map(drop)?,
+        FileKind::Fifo => mkfifoat(parent, name, Mode::S_IRUSR | Mode::S_IWUSR)?,
         _ => {
             let file = parent.make_file(name)?;
             if name == "reserve" {
@@ -196,7 +196,7 @@ fn make(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn look(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<About> {
+fn look(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<FileInfo> {
     parent.about(name)?.with_context(|| format!("{} has vanished", item.path.display()))
 }
 

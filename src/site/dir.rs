@@ -27,7 +27,7 @@ pub struct Dir(OwnedFd);
 
 /// What a name in a directory stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     File,
     Directory,
     Fifo,
@@ -37,8 +37,8 @@ pub enum Kind {
 
 /// A look at a name that follows no link.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
-    pub kind: Kind,
+pub struct FileInfo {
+    pub kind: FileKind,
     pub device: u64,
     pub inode: u64,
     /// Bytes.
@@ -105,10 +105,10 @@ impl Dir {
     }
 
     /// `None`: there is no such name.
-    pub fn about(&self, name: &OsStr) -> io::Result<Option<About>> {
+    pub fn about(&self, name: &OsStr) -> io::Result<Option<FileInfo>> {
         match fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Err(Errno::ENOENT) => Ok(None),
-            looked => Ok(Some(About::of(&looked?))),
+            looked => Ok(Some(FileInfo::of(&looked?))),
         }
     }
 
@@ -151,10 +151,10 @@ impl AsFd for Dir {
     }
 }
 
-impl About {
+impl FileInfo {
     fn of(stat: &FileStat) -> Self {
         Self {
-            kind: Kind::of(stat.st_mode),
+            kind: FileKind::of(stat.st_mode),
             device: stat.st_dev,
             inode: stat.st_ino,
             size: u64::try_from(stat.st_size).unwrap_or(0),
@@ -166,15 +166,15 @@ impl About {
     }
 
     pub const fn is_file(&self) -> bool {
-        matches!(self.kind, Kind::File)
+        matches!(self.kind, FileKind::File)
     }
 
     pub const fn is_dir(&self) -> bool {
-        matches!(self.kind, Kind::Directory)
+        matches!(self.kind, FileKind::Directory)
     }
 }
 
-impl From<std::fs::FileType> for Kind {
+impl From<std::fs::FileType> for FileKind {
     fn from(kind: std::fs::FileType) -> Self {
         match kind {
             kind if kind.is_file() => Self::File,
@@ -185,7 +185,7 @@ impl From<std::fs::FileType> for Kind {
     }
 }
 
-impl Kind {
+impl FileKind {
     fn of(mode: u32) -> Self {
         match SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits()) {
             SFlag::S_IFREG => Self::File,

@@ -145,6 +145,13 @@ pub(super) fn try_link(work: &Path, cache: &Path) -> io::Result<Option<String>> 
     })
 }
 
+/// Bytes that can be used without swapping, as the kernel estimates.
+pub fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ use nix::{
     unistd::{Gid, Uid, fchownat},
 };
 
-use super::dir::{About, Dir};
+use super::dir::{Dir, FileInfo};
 
 /// The mode of a finished file.
 const MODE: u32 = 0o440;
@@ -54,6 +54,6 @@ fn is_hidden(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b".")
 }
 
-fn is_wrong(about: &About, (uid, gid): (u32, u32)) -> bool {
+fn is_wrong(about: &FileInfo, (uid, gid): (u32, u32)) -> bool {
     about.is_file() && (about.uid != uid || about.gid != gid || about.mode & MODE != MODE)
 }

@@ -13,7 +13,7 @@ use nix::unistd::{Gid, Uid};
 
 use super::{
     Site,
-    dir::{About, Dir},
+    dir::{Dir, FileInfo},
     disk, files,
     layout::{self, Item, TOP_MODE},
     owners::{become_user, group_name, membership, shared_own_group, user_name},
@@ -142,7 +142,7 @@ impl Site {
         }
     }
 
-    fn owner_and_mode(&self, item: &Item, about: &About, (uid, gid): (u32, u32)) -> Vec<String> {
+    fn owner_and_mode(&self, item: &Item, about: &FileInfo, (uid, gid): (u32, u32)) -> Vec<String> {
         let label = item.path.display();
         let mut problems = Vec::new();
         if about.uid != uid && !item.shared {
@@ -169,7 +169,7 @@ fn opened_twice(dir: &Path) -> io::Result<(File, File)> {
     Ok((one, other?))
 }
 
-fn look(path: &Path) -> io::Result<Option<About>> {
+fn look(path: &Path) -> io::Result<Option<FileInfo>> {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => Dir::locate(parent)?.about(name),
         _ => Ok(None),

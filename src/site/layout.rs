@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Site, dir::Kind, marker, shared};
+use super::{Site, dir::FileKind, marker, shared};
 use crate::config::Config;
 
 /// The mode of the state directory itself.
@@ -12,14 +12,14 @@ pub(super) const TOP_MODE: u32 = 0o2750;
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub path: PathBuf,
-    pub kind: Kind,
+    pub kind: FileKind,
     pub mode: u32,
     /// Made by either of two users, it is right whoever owns it.
     pub shared: bool,
 }
 
 pub(super) fn marker(site: &Site) -> Item {
-    Item { path: site.state_dir.join(marker::NAME), kind: Kind::File, mode: 0o640, shared: false }
+    Item { path: site.state_dir.join(marker::NAME), kind: FileKind::File, mode: 0o640, shared: false }
 }
 
 /// Everything below the state directory, each directory before what lies in it.
@@ -27,15 +27,15 @@ pub(super) fn items(site: &Site, config: &Config) -> Vec<Item> {
     let item = |path, kind, mode, shared| Item { path, kind, mode, shared };
     vec![
         marker(site),
-        item(site.cache(), Kind::Directory, 0o2750, false),
-        item(site.work(), Kind::Directory, 0o700, false),
-        item(site.log(), Kind::Directory, 0o700, false),
-        item(site.queue(), Kind::Directory, 0o2770, false),
+        item(site.cache(), FileKind::Directory, 0o2750, false),
+        item(site.work(), FileKind::Directory, 0o700, false),
+        item(site.log(), FileKind::Directory, 0o700, false),
+        item(site.queue(), FileKind::Directory, 0o2770, false),
         tick_lock(site),
-        item(site.tick_next(), Kind::File, 0o600, false),
-        item(config.database.clone(), Kind::File, 0o660, true),
-        item(site.doorbell(), Kind::Fifo, 0o660, true),
-        item(site.reserve(), Kind::File, 0o660, true),
+        item(site.tick_next(), FileKind::File, 0o600, false),
+        item(config.database.clone(), FileKind::File, 0o660, true),
+        item(site.doorbell(), FileKind::Fifo, 0o660, true),
+        item(site.reserve(), FileKind::File, 0o660, true),
     ]
 }
 
@@ -47,12 +47,12 @@ pub(super) fn shelves(site: &Site, config: &Config) -> Vec<Item> {
 
 /// One of them.
 pub(super) fn shelf(site: &Site, exporter: &str) -> Item {
-    Item { path: site.cache().join(exporter), kind: Kind::Directory, mode: 0o2750, shared: false }
+    Item { path: site.cache().join(exporter), kind: FileKind::Directory, mode: 0o2750, shared: false }
 }
 
 /// Made anew by a tick that finds none.
 pub(super) fn tick_lock(site: &Site) -> Item {
-    Item { path: site.tick_lock(), kind: Kind::File, mode: 0o600, shared: false }
+    Item { path: site.tick_lock(), kind: FileKind::File, mode: 0o600, shared: false }
 }
 
 /// What `SQLite` keeps beside the database, and what visits have made at run time; it may be absent.
@@ -60,18 +60,18 @@ pub(super) fn companions(site: &Site, config: &Config) -> Vec<Item> {
     let beside = |ending: &str| {
         let mut path = config.database.clone().into_os_string();
         path.push(ending);
-        Item { path: path.into(), kind: Kind::File, mode: 0o660, shared: true }
+        Item { path: path.into(), kind: FileKind::File, mode: 0o660, shared: true }
     };
-    let made = |path| Item { path, kind: Kind::File, mode: shared::MODE, shared: true };
+    let made = |path| Item { path, kind: FileKind::File, mode: shared::MODE, shared: true };
     vec![beside("-wal"), beside("-shm"), made(site.waiters()), made(site.unnamed())]
 }
 
 /// The word for a kind, as in "is not a directory".
-pub(super) const fn word(kind: Kind) -> &'static str {
+pub(super) const fn word(kind: FileKind) -> &'static str {
     match kind {
-        Kind::File => "a regular file",
-        Kind::Directory => "a directory",
-        Kind::Fifo => "a FIFO",
-        Kind::Other => "a special file",
+        FileKind::File => "a regular file",
+        FileKind::Directory => "a directory",
+        FileKind::Fifo => "a FIFO",
+        FileKind::Other => "a special file",
     }
 }

@@ -5,7 +5,7 @@ use std::{
     io::{Read, Write},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 
 use super::dir::Dir;
 

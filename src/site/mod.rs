@@ -7,10 +7,10 @@
 mod accounts;
 mod activity;
 mod attempts;
-mod bell;
 mod create;
 pub mod dir;
 mod disk;
+mod doorbell;
 mod files;
 mod inspect;
 mod layout;
@@ -34,9 +34,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use self::doorbell::Doorbell;
 pub use activity::ActivityLog;
-pub use bell::Doorbell;
-pub use disk::{apart, free_bytes, free_inodes, index_may_fault, same_filesystem};
+pub use disk::{apart, free_bytes, free_inodes, free_memory, index_may_fault, same_filesystem};
 pub use lock::{Probe, Sight};
 pub use machine::{PidLife, boot_id, machine_id};
 pub use note::{LockNote, ProcessId};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
 
 use super::accounts::{self, User};

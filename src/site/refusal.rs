@@ -17,7 +17,7 @@ use nix::{
 
 use super::{
     CREATE, Site,
-    dir::Kind,
+    dir::FileKind,
     disk,
     inspect::wrong_mode,
     layout::{self, Item},
@@ -69,7 +69,7 @@ impl Site {
             Err(error) => return self.absence(item, &error),
         };
         let label = item.path.display();
-        if Kind::from(about.file_type()) != item.kind && !about.is_symlink() {
+        if FileKind::from(about.file_type()) != item.kind && !about.is_symlink() {
             let kind = layout::word(item.kind);
             return Some(format!("{label} is not {kind}; move it away and {}", self.remedy()));
         }
@@ -159,7 +159,7 @@ fn stranger(top: &Metadata) -> String {
 
 fn needs(item: &Item) -> AccessFlags {
     let both = AccessFlags::R_OK | AccessFlags::W_OK;
-    if item.kind == Kind::Directory { both | AccessFlags::X_OK } else { both }
+    if item.kind == FileKind::Directory { both | AccessFlags::X_OK } else { both }
 }
 
 /// The configuration, if it is not where it is looked for.

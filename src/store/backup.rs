@@ -20,7 +20,7 @@ use super::{
     Result, Store, StoreError, Tx, View,
     mending::LAST_ID,
     opening::{REAL_FILE, connect, prepare, trusted},
-    rows::Count,
+    rows::NonNegative,
 };
 
 /// The bytes of a database file that say how it is written; 1: without a log beside it.
@@ -108,7 +108,7 @@ impl View<'_> {
     }
 
     pub fn holdings(&self) -> Result<Holdings> {
-        let count = |row: &rusqlite::Row, place| row.get::<_, Count>(place).map(|count| count.0);
+        let count = |row: &rusqlite::Row, place| row.get::<_, NonNegative>(place).map(|count| count.0);
         let found = self.one(HOLDINGS, [], |row| Ok(Holdings { jobs: count(row, 0)?, attempts: count(row, 1)? }))?;
         found.ok_or(StoreError::Missing)
     }

@@ -30,7 +30,7 @@ const MOST_NOTED: usize = 500;
 
 /// A table whose rows stand for one thing each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RowKind {
     Job,
     Attempt,
 }
@@ -38,7 +38,7 @@ pub enum Kind {
 /// A row that holds what none of ours can hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    pub kind: Kind,
+    pub kind: RowKind,
     /// The id of the job, or the number of the attempt's row.
     pub row: i64,
     /// The first column that cannot be read; empty if it is not even known which.
@@ -50,8 +50,8 @@ pub struct Unreadable {
 impl fmt::Display for Unreadable {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table = match self.kind {
-            Kind::Job => "job",
-            Kind::Attempt => "attempt",
+            RowKind::Job => "job",
+            RowKind::Attempt => "attempt",
         };
         match &self.column[..] {
             "" => write!(to, "row {} of table {table} cannot be read: it is too long", self.row),
@@ -62,7 +62,7 @@ impl fmt::Display for Unreadable {
 
 impl Unreadable {
     /// `number` is the column that identifies the row.
-    pub(super) fn of(kind: Kind, number: &str, row: &Row<'_>, error: &rusqlite::Error) -> Self {
+    pub(super) fn of(kind: RowKind, number: &str, row: &Row<'_>, error: &rusqlite::Error) -> Self {
         let is_started = row.get_ref("status").is_ok_and(|status| status == ValueRef::Integer(1));
         Self {
             kind,
@@ -87,9 +87,9 @@ fn column(row: &Row<'_>, error: &rusqlite::Error) -> String {
 
 /// The unreadable rows that were met, each once.
 #[derive(Debug, Default)]
-pub(super) struct Notes(RefCell<Vec<Unreadable>>);
+pub(super) struct UnreadableRows(RefCell<Vec<Unreadable>>);
 
-impl Notes {
+impl UnreadableRows {
     pub(super) fn add(&self, found: Unreadable) {
         let mut notes = self.0.borrow_mut();
         if notes.len() < MOST_NOTED && notes.iter().all(|known| (known.kind, known.row) != (found.kind, found.row)) {
@@ -107,7 +107,7 @@ impl Notes {
 pub(super) struct Filename(pub(super) String);
 
 /// The name of an exporter or a queue.
-pub(super) struct Name(pub(super) String);
+pub(super) struct QueueName(pub(super) String);
 
 /// The parameters of a job.
 pub(super) struct Params(pub(super) String);
@@ -132,7 +132,7 @@ impl FromSql for Filename {
     }
 }
 
-impl FromSql for Name {
+impl FromSql for QueueName {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         text(value, is_name).map(Self)
     }

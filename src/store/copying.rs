@@ -13,7 +13,7 @@ use rusqlite::{Connection, Params, params, params_from_iter, types::ToSqlOutput}
 
 use super::{
     Result, Store, StoreError, View,
-    checked::Notes,
+    checked::UnreadableRows,
     choosing::json,
     opening::{SCHEMA, prepare},
 };
@@ -221,7 +221,7 @@ fn empty() -> Result<Store> {
     conn.execute_batch(&SCHEMA.replace(") STRICT, WITHOUT", ") WITHOUT").replace(") STRICT", ")"))?;
     conn.pragma_update(None, "ignore_check_constraints", true)?;
     conn.execute_batch(&format!("{FIRST_ROW}; {NO_ROW}"))?;
-    Ok(Store { conn, notes: Notes::default(), listener: None })
+    Ok(Store { conn, notes: UnreadableRows::default(), listener: None })
 }
 
 impl View<'_> {

@@ -6,8 +6,8 @@ use rusqlite::{Row, params};
 
 use super::{
     Result, View,
-    checked::Name,
-    rows::{self, Count},
+    checked::QueueName,
+    rows::{self, NonNegative},
     standstill::Place,
 };
 use crate::model::{
@@ -67,7 +67,7 @@ impl View<'_> {
     /// How many queued and started jobs of this queue the client has asked for.
     pub fn client_pending(&self, queue: &str, client: &str) -> Result<u64> {
         Ok(self
-            .one(CLIENT_PENDING, params![queue, client], |row| Ok(row.get::<_, Count>(0).ok()))?
+            .one(CLIENT_PENDING, params![queue, client], |row| Ok(row.get::<_, NonNegative>(0).ok()))?
             .flatten()
             .map_or(0, |pending| pending.0))
     }
@@ -76,7 +76,7 @@ impl View<'_> {
     /// What lies more than a minute ahead was written under a wrong clock and is left out.
     pub fn arrivals(&self, queue: &str, client: &str, after: Stamp, now: Stamp) -> Result<Vec<(Stamp, u64)>> {
         let latest = now.plus(AHEAD);
-        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, Count>(1)?.0));
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, NonNegative>(1)?.0));
         self.all(ARRIVALS, params![queue, client, after, latest], read)
     }
 
@@ -92,7 +92,9 @@ impl View<'_> {
 
     /// Failed jobs by queue and status.
     pub fn failed_by_queue(&self) -> Result<Vec<(String, Status, u64)>> {
-        let read = |row: &Row<'_>| Ok(row.get::<_, Name>(0).ok().zip(row.get(1).ok()).zip(row.get::<_, Count>(2).ok()));
+        let read = |row: &Row<'_>| {
+            Ok(row.get::<_, QueueName>(0).ok().zip(row.get(1).ok()).zip(row.get::<_, NonNegative>(2).ok()))
+        };
         let counts = self.with_room(|| self.all(FAILED_BY_QUEUE, [], read))?;
         Ok(counts.into_iter().flatten().map(|((queue, status), count)| (queue.0, status, count.0)).collect())
     }
@@ -100,7 +102,7 @@ impl View<'_> {
     /// The jobs that have failed for good since then and still stand so, by result, and how many attempts they had.
     pub fn failed_since(&self, since: Stamp) -> Result<Vec<(Outcome, u64, u64)>> {
         let read = |row: &Row<'_>| {
-            let counts = row.get::<_, Count>(1).ok().zip(row.get::<_, Count>(2).ok());
+            let counts = row.get::<_, NonNegative>(1).ok().zip(row.get::<_, NonNegative>(2).ok());
             Ok(row.get(0).ok().zip(counts).map(|(outcome, (jobs, attempts))| (outcome, jobs.0, attempts.0)))
         };
         Ok(self.with_room(|| self.all(FAILED_SINCE, params![since], read))?.into_iter().flatten().collect())
@@ -108,19 +110,20 @@ impl View<'_> {
 
     /// What has no name of ours is counted too, under a name that no queue or exporter has: it takes a seat.
     fn counted_by_name(&self, sql: &str) -> Result<Vec<(String, u32)>> {
-        let read = |row: &Row<'_>| Ok((row.get(0).map_or_else(|_| String::new(), |name: Name| name.0), row.get(1)?));
+        let read =
+            |row: &Row<'_>| Ok((row.get(0).map_or_else(|_| String::new(), |name: QueueName| name.0), row.get(1)?));
         self.with_room(|| self.all(sql, [], read))
     }
 
     /// Every exporter that has a queued or failed job, configured or not.
     pub fn exporters(&self) -> Result<Vec<String>> {
-        let names = self.with_room(|| self.all(EXPORTERS, [], |row| Ok(row.get::<_, Name>(0).ok())))?;
+        let names = self.with_room(|| self.all(EXPORTERS, [], |row| Ok(row.get::<_, QueueName>(0).ok())))?;
         Ok(names.into_iter().flatten().map(|name| name.0).collect())
     }
 
     /// The exporters that have a queued job, configured or not; at most `limit`.
     pub fn queued_exporters(&self, limit: u32) -> Result<Vec<String>> {
-        let read = |row: &Row<'_>| Ok(row.get::<_, Name>(0).ok());
+        let read = |row: &Row<'_>| Ok(row.get::<_, QueueName>(0).ok());
         let names = self.with_room(|| self.all(QUEUED_EXPORTERS, params![limit], read))?;
         Ok(names.into_iter().flatten().map(|name| name.0).collect())
     }

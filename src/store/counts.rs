@@ -9,7 +9,7 @@ use rusqlite::{Params, Row, named_params, params};
 
 use super::{
     Result, Tx, View,
-    rows::{Count, Millis},
+    rows::{Millis, NonNegative},
     tallies::Tally,
 };
 use crate::model::{attempt::Record, clock::Stamp, status::Status};
@@ -179,7 +179,7 @@ impl Tx<'_> {
                 ADD_TALLY,
                 named_params! {
                     ":exporter": exporter, ":measure": measure, ":result": record.outcome,
-                    ":bound": Count(bound), ":total": ms,
+                    ":bound": NonNegative(bound), ":total": ms,
                 },
             )
         };

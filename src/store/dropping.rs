@@ -6,7 +6,7 @@ use rusqlite::{Row, params};
 
 use super::{
     Result, Tx, View,
-    rows::{Count, Millis},
+    rows::{Millis, NonNegative},
 };
 use crate::model::{
     attempt::AttemptId,
@@ -77,15 +77,15 @@ impl Tx<'_> {
 impl View<'_> {
     /// How many jobs were dropped since then, by reason.
     pub fn dropped_since(&self, since: Stamp) -> Result<Vec<(DropReason, u64)>> {
-        let read = |row: &Row<'_>| Ok(row.get(0).ok().zip(row.get::<_, Count>(1).ok().map(|count| count.0)));
+        let read = |row: &Row<'_>| Ok(row.get(0).ok().zip(row.get::<_, NonNegative>(1).ok().map(|count| count.0)));
         Ok(self.all(DROPPED_SINCE, params![since], read)?.into_iter().flatten().collect())
     }
 
     /// How many jobs of each exporter were dropped for which reason, since the beginning.
     pub fn drops(&self) -> Result<Vec<(String, DropReason, u64)>> {
         let read = |row: &Row<'_>| {
-            let name = row.get::<_, super::checked::Name>(0).ok();
-            Ok(name.zip(row.get(1).ok()).zip(row.get::<_, Count>(2).ok()))
+            let name = row.get::<_, super::checked::QueueName>(0).ok();
+            Ok(name.zip(row.get(1).ok()).zip(row.get::<_, NonNegative>(2).ok()))
         };
         let found = self.with_room(|| self.all(DROPS, [], read))?;
         Ok(found.into_iter().flatten().map(|((name, reason), count)| (name.0, reason, count.0)).collect())

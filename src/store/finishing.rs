@@ -7,8 +7,8 @@ use rusqlite::{Params, named_params, params};
 
 use super::{
     Result, Tx, View,
-    checked::{Name, Tries},
-    rows::{Count, Millis},
+    checked::{QueueName, Tries},
+    rows::{Millis, NonNegative},
 };
 use crate::model::{
     attempt::{AttemptId, Claim, Record},
@@ -202,14 +202,14 @@ impl Tx<'_> {
                 named_params! {
                     ":id": claim.attempt, ":ended": record.ended, ":result": record.outcome,
                     ":duration": Millis(record.duration), ":exit_code": record.exit_code, ":signal": record.signal,
-                    ":peak_memory": record.peak_memory.map(Count), ":cpu_used": record.cpu_used.map(Millis),
-                    ":output_size": record.output_size.map(Count), ":log_tail": record.log_tail,
+                    ":peak_memory": record.peak_memory.map(NonNegative), ":cpu_used": record.cpu_used.map(Millis),
+                    ":output_size": record.output_size.map(NonNegative), ":log_tail": record.log_tail,
                     ":message": record.message, ":detail": record.detail, ":restarted": record.restarted,
                 },
                 // What of it cannot be read is not counted: the row is not ours.
-                |row| Ok(row.get::<_, Name>(0).ok().zip(row.get::<_, Tries>(1).ok()).zip(row.get(2).ok())),
+                |row| Ok(row.get::<_, QueueName>(0).ok().zip(row.get::<_, Tries>(1).ok()).zip(row.get(2).ok())),
             )?;
-            if let Some(((Name(exporter), Tries(number)), waited)) = closed.flatten() {
+            if let Some(((QueueName(exporter), Tries(number)), waited)) = closed.flatten() {
                 self.weigh(&claim.attempt)?;
                 self.tally(&exporter, number, waited, record)?;
             }

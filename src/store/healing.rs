@@ -3,7 +3,7 @@
 
 use rusqlite::{named_params, params};
 
-use super::{Result, Tx, View, rows::Count};
+use super::{Result, Tx, View, rows::NonNegative};
 use crate::model::clock::Stamp;
 
 /// Less than this is the difference between two processes' looks at the clock, or a clock that is being slewed.
@@ -124,7 +124,7 @@ impl View<'_> {
     /// How many jobs of this exporter do.
     pub fn late_retries(&self, exporter: &str, limit: Stamp) -> Result<u64> {
         let of = named_params! { ":exporter": exporter, ":limit": limit };
-        Ok(self.one(LATE_RETRIES, of, |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0))
+        Ok(self.one(LATE_RETRIES, of, |row| row.get::<_, NonNegative>(0))?.map_or(0, |count| count.0))
     }
 }
 

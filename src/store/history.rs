@@ -6,8 +6,8 @@ use rusqlite::{Row, params};
 
 use super::{
     Result, StoreError, View,
-    checked::{Filename, Kind, Unreadable},
-    rows::{Count, Millis},
+    checked::{Filename, RowKind, Unreadable},
+    rows::{Millis, NonNegative},
 };
 use crate::model::{attempt::Attempt, breaker::FirstAttempt, clock::Stamp, status::Outcome};
 
@@ -61,7 +61,7 @@ impl View<'_> {
         match self.one_attempt(ATTEMPT_AT, params![row]) {
             Err(StoreError::Unreadable(_)) => Ok(None),
             Err(StoreError::TooBig) => {
-                let (kind, column, attempt) = (Kind::Attempt, String::new(), None);
+                let (kind, column, attempt) = (RowKind::Attempt, String::new(), None);
                 self.notes.add(Unreadable { kind, row, column, attempt });
                 Ok(None)
             }
@@ -119,7 +119,7 @@ impl View<'_> {
     /// How many attempts ended in which way since then.
     pub fn outcomes_since(&self, since: Stamp) -> Result<Vec<(Outcome, u64)>> {
         let counts = self.all(OUTCOMES_SINCE, params![since], |row| {
-            Ok(row.get(0).ok().zip(row.get::<_, Count>(1).ok().map(|count| count.0)))
+            Ok(row.get(0).ok().zip(row.get::<_, NonNegative>(1).ok().map(|count| count.0)))
         })?;
         Ok(counts.into_iter().flatten().collect())
     }

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::{Result, Tx, View, choosing::json, counting, rows::Count, standstill::Place};
+use super::{Result, Tx, View, choosing::json, counting, rows::NonNegative, standstill::Place};
 use crate::model::{clock::Stamp, job::Job, status::Status};
 
 /// One whose source has been started already, which never are many, goes with that source or not at all. The files that
@@ -139,7 +139,7 @@ impl Tx<'_> {
     /// Counts the first `limit` failures that nobody has been told about, and takes them for told. The result: how many
     /// they were, and how many of them are worth telling; those that ended with `permanent` are not.
     pub fn pass_over_unreported(&self, permanent: i32, limit: u32) -> Result<(usize, u64)> {
-        let worth = self.one(WORTH_TELLING, params![limit, permanent], |row| row.get::<_, Count>(0))?;
+        let worth = self.one(WORTH_TELLING, params![limit, permanent], |row| row.get::<_, NonNegative>(0))?;
         Ok((self.change(SET_ALL_REPORTED, params![limit])?, worth.map_or(0, |worth| worth.0)))
     }
 

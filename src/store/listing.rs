@@ -11,7 +11,7 @@ use crate::model::{clock::Stamp, status::Status};
 
 /// What rows are about. Empty lists and `None` match everything.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct JobFilter {
     pub exporter: Option<String>,
     pub queue: Option<String>,
     /// One of these: a client as it was given and as its hash.
@@ -58,7 +58,7 @@ impl JobOrder {
 /// Which jobs, in which order, how many.
 #[derive(Clone, Debug)]
 pub struct JobQuery {
-    pub about: About,
+    pub about: JobFilter,
     /// One of these; none: all.
     pub statuses: Vec<Status>,
     pub order: JobOrder,
@@ -95,7 +95,7 @@ impl Where {
         }
     }
 
-    pub(super) fn between(&mut self, column: &str, about: &About) {
+    pub(super) fn between(&mut self, column: &str, about: &JobFilter) {
         if let Some(since) = about.since {
             self.and(format!("{column} >= ?"), [boxed(since)]);
         }
@@ -117,7 +117,7 @@ impl Where {
     }
 
     /// What rows hold beyond what an index knows.
-    pub(super) fn contents(&mut self, about: &About) {
+    pub(super) fn contents(&mut self, about: &JobFilter) {
         self.equal("queue", about.queue.as_ref());
         self.one_of("client", &about.clients);
         self.params(&about.params);

@@ -7,7 +7,7 @@ use rusqlite::{Row, ToSql, params};
 
 use super::{
     Result, Store, StoreError, Tx, View,
-    checked::{Kind, Unreadable},
+    checked::{RowKind, Unreadable},
 };
 
 const JOBS: &str = "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM job";
@@ -87,7 +87,7 @@ impl Store {
 impl View<'_> {
     /// Notes a job whose row makes no sense as a whole.
     pub fn note_unreadable(&self, id: i64, column: &str) {
-        self.notes.add(Unreadable { kind: Kind::Job, row: id, column: column.to_owned(), attempt: None });
+        self.notes.add(Unreadable { kind: RowKind::Job, row: id, column: column.to_owned(), attempt: None });
     }
 
     /// Reads so many jobs and attempts from somewhere in their tables and notes those that cannot be read. In small
@@ -128,11 +128,11 @@ impl Tx<'_> {
     pub fn remove(&self, found: &Unreadable) -> Result<()> {
         let row: &[&dyn ToSql] = params![found.row];
         self.with_room(|| match found.kind {
-            Kind::Job => {
+            RowKind::Job => {
                 self.change(WAKE_DEPENDENTS, row)?;
                 self.change(REMOVE_JOB, row).map(drop)
             }
-            Kind::Attempt => self.change(REMOVE_ATTEMPT, row).map(drop),
+            RowKind::Attempt => self.change(REMOVE_ATTEMPT, row).map(drop),
         })
     }
 

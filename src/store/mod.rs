@@ -46,6 +46,9 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use self::listing::{JobFilter, JobOrder, JobQuery};
+pub use self::notices::{Notice, NoticeEvent};
+pub use self::pace::{PastRun, Sample};
 pub use actions::Action;
 pub use backup::Holdings;
 pub use busy::at_once;
@@ -54,9 +57,6 @@ pub use copying::{DELAYED, Original};
 pub use dropping::Drop;
 pub use error::StoreError;
 pub use finishing::Retry;
-pub use listing::{About, JobOrder, JobQuery};
-pub use notices::{Event, Notice};
-pub use pace::{Ended, Sample};
 pub use past::{AttemptOrder, AttemptQuery, LOOK_BACK, Whose};
 pub use pulse::Pulse;
 pub use queueing::NewJob;
@@ -68,7 +68,7 @@ pub use trimming::{Oldest, Part};
 
 use std::{cell::RefCell, ops::Deref};
 
-use checked::Notes;
+use self::checked::UnreadableRows;
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -80,7 +80,7 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 /// An open database of ours.
 pub struct Store {
     conn: Connection,
-    notes: Notes,
+    notes: UnreadableRows,
     listener: Option<Listener>,
 }
 
@@ -91,7 +91,7 @@ pub type Listener = Box<dyn Fn(&[ActivityEvent])>;
 pub struct View<'a> {
     conn: &'a Connection,
     /// Rows that could not be read, for a tick to remove.
-    notes: &'a Notes,
+    notes: &'a UnreadableRows,
 }
 
 /// A transaction that holds the write lock. It reads like a [`View`].

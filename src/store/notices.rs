@@ -8,8 +8,8 @@ use rusqlite::{Row, ToSql, params};
 
 use super::{
     Result, Tx, View,
-    checked::{Filename, Name, Params, Text, Tries},
-    rows::Count,
+    checked::{Filename, Params, QueueName, Text, Tries},
+    rows::NonNegative,
 };
 use crate::model::{
     attempt::AttemptId,
@@ -90,12 +90,12 @@ const LOST: &str = "SELECT lost_notices FROM meta WHERE one = 1";
 
 /// What somebody has to be told about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum NoticeEvent {
     Failed,
     Ok,
 }
 
-impl Event {
+impl NoticeEvent {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -147,13 +147,15 @@ impl View<'_> {
     }
 
     /// What `notify.command` can be told now, the one that has waited longest first.
-    pub fn notices_due(&self, event: Event, now: Stamp, limit: u32) -> Result<Notices> {
+    pub fn notices_due(&self, event: NoticeEvent, now: Stamp, limit: u32) -> Result<Notices> {
         self.notices(NOTICES_DUE, params![event.name(), now, limit])
     }
 
     /// How many of this kind wait; counted to `most`.
-    pub fn notices_waiting(&self, event: Event, most: u32) -> Result<u64> {
-        Ok(self.one(NOTICES, params![event.name(), most], |row| row.get::<_, Count>(0))?.map_or(0, |count| count.0))
+    pub fn notices_waiting(&self, event: NoticeEvent, most: u32) -> Result<u64> {
+        Ok(self
+            .one(NOTICES, params![event.name(), most], |row| row.get::<_, NonNegative>(0))?
+            .map_or(0, |count| count.0))
     }
 
     /// Whether `notify.command` has failed with something that still waits.
@@ -163,7 +165,7 @@ impl View<'_> {
 
     /// How many notices were given up, since the beginning.
     pub fn lost_notices(&self) -> Result<u64> {
-        Ok(self.one(LOST, [], |row| Ok(row.get::<_, Count>(0).ok()))?.flatten().map_or(0, |count| count.0))
+        Ok(self.one(LOST, [], |row| Ok(row.get::<_, NonNegative>(0).ok()))?.flatten().map_or(0, |count| count.0))
     }
 
     fn notices(&self, sql: &str, params: &[&dyn ToSql]) -> Result<Notices> {
@@ -212,7 +214,7 @@ impl Tx<'_> {
     }
 
     /// Nobody wants to be told about these.
-    pub fn forget_notices(&self, event: Event) -> Result<()> {
+    pub fn forget_notices(&self, event: NoticeEvent) -> Result<()> {
         self.change(FORGET_EVENT, params![event.name()]).map(drop)
     }
 
@@ -244,9 +246,9 @@ fn notice(row: &Row<'_>) -> rusqlite::Result<Notice> {
         at: row.get("at")?,
         job: row.get("job")?,
         filename: row.get::<_, Filename>("filename")?.0,
-        exporter: row.get::<_, Name>("exporter")?.0,
+        exporter: row.get::<_, QueueName>("exporter")?.0,
         params: row.get::<_, Params>("params")?.0,
-        queue: row.get::<_, Name>("queue")?.0,
+        queue: row.get::<_, QueueName>("queue")?.0,
         client: row.get::<_, Option<Text>>("client")?.map(|client| client.0),
         status: row.get("status")?,
         result: row.get("result")?,

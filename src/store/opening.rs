@@ -15,11 +15,11 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig, hook
 
 use super::{
     Result, Store, StoreError, Tx, View, busy,
-    checked::Notes,
+    checked::UnreadableRows,
     migrating::{VERSION, upgrade, version},
     schema, upkeep,
 };
-use crate::model::point;
+use crate::model::failpoint;
 
 /// The tables, as they stand.
 pub(super) const SCHEMA: &str = include_str!("../../schema.sql");
@@ -53,18 +53,18 @@ impl Store {
     pub fn create(path: &Path, machine_id: &str) -> Result<()> {
         let mut conn = connect(&trusted(path)?, REAL_FILE | OpenFlags::SQLITE_OPEN_CREATE)?;
         match recognise(&conn)? {
-            Found::Older(_) => renew(&mut conn)?,
-            Found::Empty => conn.pragma_update(None, "auto_vacuum", INCREMENTAL)?,
-            Found::Ours => schema::expect(&conn, VERSION)?,
+            DatabaseState::Older(_) => renew(&mut conn)?,
+            DatabaseState::Empty => conn.pragma_update(None, "auto_vacuum", INCREMENTAL)?,
+            DatabaseState::Ours => schema::expect(&conn, VERSION)?,
         }
         conn.pragma_update(None, "journal_mode", "wal")?;
         let transaction = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let is_new = recognise(&transaction)? == Found::Empty;
+        let is_new = recognise(&transaction)? == DatabaseState::Empty;
         if is_new {
             transaction.execute_batch(SCHEMA)?;
         }
         transaction.execute(ADOPT, params![machine_id])?;
-        Tx { view: View { conn: &transaction, notes: &Notes::default() }, events: &RefCell::default() }
+        Tx { view: View { conn: &transaction, notes: &UnreadableRows::default() }, events: &RefCell::default() }
             .recount_all()?;
         transaction.commit()?;
         if is_new {
@@ -84,7 +84,7 @@ impl Store {
     fn connected(path: &Path, flags: OpenFlags) -> Result<Self> {
         let conn = connect(path, flags)?;
         ours(&conn)?;
-        Ok(Self { conn, notes: Notes::default(), listener: None })
+        Ok(Self { conn, notes: UnreadableRows::default(), listener: None })
     }
 
     /// The same, and its schema is ours to the letter.
@@ -101,7 +101,7 @@ impl Store {
         }
         // With any other journal, whoever opens the database beside a write refuses the journal as a foreign file.
         conn.pragma_update(None, "journal_mode", "wal")?;
-        Self { conn, notes: Notes::default(), listener: None }.verified()
+        Self { conn, notes: UnreadableRows::default(), listener: None }.verified()
     }
 
     fn verified(self) -> Result<Self> {
@@ -127,7 +127,7 @@ impl Store {
         let mut conn = Connection::open_with_flags(uri, flags).map_err(|error| explain(path, error))?;
         prepare(&mut conn)?;
         ours(&conn)?;
-        Self { conn, notes: Notes::default(), listener: None }.verified()
+        Self { conn, notes: UnreadableRows::default(), listener: None }.verified()
     }
 
     /// From now on it is this machine's, unless that has no id.
@@ -185,7 +185,7 @@ pub(super) fn trusted(path: &Path) -> Result<PathBuf> {
             _ => {}
         }
     }
-    point::at("store-looked");
+    failpoint::at("store-looked");
     Ok(real)
 }
 
@@ -243,7 +243,7 @@ fn renew(conn: &mut Connection) -> Result<()> {
 }
 
 #[derive(Debug, PartialEq)]
-enum Found {
+enum DatabaseState {
     Empty,
     Ours,
     /// Ours, of an earlier version.
@@ -252,19 +252,19 @@ enum Found {
 
 fn ours(conn: &Connection) -> Result<()> {
     match recognise(conn)? {
-        Found::Ours => Ok(()),
-        Found::Older(version) => Err(StoreError::Older(version)),
-        Found::Empty => Err(StoreError::Missing),
+        DatabaseState::Ours => Ok(()),
+        DatabaseState::Older(version) => Err(StoreError::Older(version)),
+        DatabaseState::Empty => Err(StoreError::Missing),
     }
 }
 
-fn recognise(conn: &Connection) -> Result<Found> {
+fn recognise(conn: &Connection) -> Result<DatabaseState> {
     let number = |name| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     match (number("application_id")?, version(conn)?) {
-        (APPLICATION_ID, VERSION) => Ok(Found::Ours),
+        (APPLICATION_ID, VERSION) => Ok(DatabaseState::Ours),
         (APPLICATION_ID, newer) if newer > VERSION => Err(StoreError::Newer(newer)),
-        (APPLICATION_ID, older) if older > 0 => Ok(Found::Older(older)),
-        (0, 0) if number("schema_version")? == 0 => Ok(Found::Empty),
+        (APPLICATION_ID, older) if older > 0 => Ok(DatabaseState::Older(older)),
+        (0, 0) if number("schema_version")? == 0 => Ok(DatabaseState::Empty),
         _ => Err(StoreError::Foreign),
     }
 }

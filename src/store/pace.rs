@@ -6,7 +6,7 @@ use rusqlite::{Row, params};
 
 use super::{
     Result, View,
-    rows::{Count, Millis},
+    rows::{Millis, NonNegative},
 };
 use crate::model::{clock::Stamp, status::Outcome};
 
@@ -28,7 +28,7 @@ pub struct Sample {
 
 /// How one attempt went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct PastRun {
     pub at: Stamp,
     pub outcome: Outcome,
     pub ran: Duration,
@@ -44,17 +44,17 @@ impl View<'_> {
     }
 
     /// The attempts that have ended since then, the newest first; at most `limit`.
-    pub fn ended_since(&self, since: Stamp, limit: u32) -> Result<Vec<Ended>> {
+    pub fn ended_since(&self, since: Stamp, limit: u32) -> Result<Vec<PastRun>> {
         let read = |row: &Row<'_>| Ok(ended(row).ok());
         Ok(self.all(ENDED, params![since, limit], read)?.into_iter().flatten().collect())
     }
 }
 
 fn sample(row: &Row<'_>) -> rusqlite::Result<Sample> {
-    Ok(Sample { at: row.get(0)?, queued: row.get::<_, Count>(1)?.0, started: row.get::<_, Count>(2)?.0 })
+    Ok(Sample { at: row.get(0)?, queued: row.get::<_, NonNegative>(1)?.0, started: row.get::<_, NonNegative>(2)?.0 })
 }
 
-fn ended(row: &Row<'_>) -> rusqlite::Result<Ended> {
+fn ended(row: &Row<'_>) -> rusqlite::Result<PastRun> {
     let waited = row.get::<_, Option<Millis>>(3)?.map(|waited| waited.0);
-    Ok(Ended { at: row.get(0)?, outcome: row.get(1)?, ran: row.get::<_, Millis>(2)?.0, waited })
+    Ok(PastRun { at: row.get(0)?, outcome: row.get(1)?, ran: row.get::<_, Millis>(2)?.0, waited })
 }

@@ -7,7 +7,7 @@ use rusqlite::{Row, ToSql, params, params_from_iter};
 
 use super::{
     Result, View,
-    listing::{About, Where, boxed, direction, limit},
+    listing::{JobFilter, Where, boxed, direction, limit},
 };
 use crate::model::{attempt::Attempt, clock::Stamp, status::Outcome};
 
@@ -40,7 +40,7 @@ impl AttemptOrder {
 /// Which past attempts, in which order, how many.
 #[derive(Clone, Debug)]
 pub struct AttemptQuery {
-    pub about: About,
+    pub about: JobFilter,
     /// One of these; none: all.
     pub outcomes: Vec<Outcome>,
     pub order: AttemptOrder,
@@ -48,7 +48,7 @@ pub struct AttemptQuery {
     /// `None`: all.
     pub limit: Option<u32>,
     /// Only what stands behind this end and row in a list that begins with the newest: its next page.
-    pub below: Option<Place>,
+    pub below: Option<AttemptCursor>,
 }
 
 impl AttemptQuery {
@@ -86,7 +86,7 @@ pub(super) const ROWS_OF_FILE: &str = "SELECT rowid FROM attempt WHERE filename 
 pub(super) const ROWS_OF_JOB: &str = "SELECT rowid FROM attempt WHERE job = ? ORDER BY rowid DESC LIMIT ?";
 
 /// Where a page ended: the end and the row of its last attempt.
-pub type Place = (Stamp, i64);
+pub type AttemptCursor = (Stamp, i64);
 
 type Statement = (String, Vec<Box<dyn ToSql>>);
 
@@ -138,7 +138,7 @@ impl View<'_> {
         Ok(all && are_more)
     }
 
-    fn rows(&self, (sql, values): Statement) -> Result<Vec<Place>> {
+    fn rows(&self, (sql, values): Statement) -> Result<Vec<AttemptCursor>> {
         // A moment that is none sorts as the first.
         let read = |row: &Row<'_>| Ok((row.get(0).unwrap_or_default(), row.get(1)?));
         self.with_room(|| self.all(&sql, params_from_iter(values), read))
@@ -158,7 +158,7 @@ impl View<'_> {
 }
 
 /// The next attempts in their order, as far as the indexes tell all that is asked.
-fn page_sql(query: &AttemptQuery, after: Option<Place>, most: u32) -> Statement {
+fn page_sql(query: &AttemptQuery, after: Option<AttemptCursor>, most: u32) -> Statement {
     let (walk, values) = walk_sql(query, "ended, rowid AS n", after);
     let direction = direction(query.reverse);
     (format!("{walk} ORDER BY ended{direction}, n{direction} LIMIT {most}"), values)
@@ -188,7 +188,7 @@ fn beyond_sql(query: &AttemptQuery) -> Statement {
 }
 
 /// One way along an index, or several that SQLite merges, since each is in the order of the ends.
-fn walk_sql(query: &AttemptQuery, columns: &str, after: Option<Place>) -> Statement {
+fn walk_sql(query: &AttemptQuery, columns: &str, after: Option<AttemptCursor>) -> Statement {
     let (mut texts, mut values) = (Vec::new(), Vec::new());
     for (index, outcomes) in ways(query) {
         let mut walk = way(query, &outcomes, after);
@@ -207,7 +207,7 @@ fn ways(query: &AttemptQuery) -> Vec<(&'static str, Vec<Outcome>)> {
     vec![("attempt_ended", query.outcomes.clone())]
 }
 
-fn way(query: &AttemptQuery, outcomes: &[Outcome], after: Option<Place>) -> Where {
+fn way(query: &AttemptQuery, outcomes: &[Outcome], after: Option<AttemptCursor>) -> Where {
     let mut walk = Where::default();
     walk.and("ended IS NOT NULL", []);
     walk.equal("exporter", query.about.exporter.as_ref());
@@ -230,7 +230,7 @@ fn way(query: &AttemptQuery, outcomes: &[Outcome], after: Option<Place>) -> Wher
 }
 
 impl Where {
-    fn beyond(&mut self, comparison: &str, (ended, row): Place) {
+    fn beyond(&mut self, comparison: &str, (ended, row): AttemptCursor) {
         self.and(format!("(ended, rowid) {comparison} (?, ?)"), [boxed(ended), boxed(row)]);
     }
 }

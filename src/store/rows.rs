@@ -11,7 +11,7 @@ use rusqlite::{
 
 use super::{
     Result, StoreError, View,
-    checked::{Filename, Json, Kind, Name, Params as JobParams, RANKS, Text, Tries, Unreadable, invalid, sure},
+    checked::{Filename, Json, Params as JobParams, QueueName, RANKS, RowKind, Text, Tries, Unreadable, invalid, sure},
     mending::LAST_ID,
 };
 use crate::model::{
@@ -75,12 +75,12 @@ impl View<'_> {
 
     /// The one job of an answer. A row that is not a job's is an error that names it, and is noted.
     pub(super) fn one_job(&self, sql: &str, params: impl Params) -> Result<Option<Job>> {
-        self.one_checked(sql, params, |row| job(row).map_err(|error| Unreadable::of(Kind::Job, "id", row, &error)))
+        self.one_checked(sql, params, |row| job(row).map_err(|error| Unreadable::of(RowKind::Job, "id", row, &error)))
     }
 
     /// The same of an attempt; the statement has the number of its row as `row`.
     pub(super) fn one_attempt(&self, sql: &str, params: impl Params) -> Result<Option<Attempt>> {
-        let read = |row: &Row<'_>| attempt(row).map_err(|error| Unreadable::of(Kind::Attempt, "row", row, &error));
+        let read = |row: &Row<'_>| attempt(row).map_err(|error| Unreadable::of(RowKind::Attempt, "row", row, &error));
         self.one_checked(sql, params, read)
     }
 
@@ -140,7 +140,7 @@ impl View<'_> {
                         break;
                     }
                 }
-                Err(error) => self.notes.add(Unreadable::of(Kind::Job, "id", row, &error)),
+                Err(error) => self.notes.add(Unreadable::of(RowKind::Job, "id", row, &error)),
             }
         }
         Ok(())
@@ -158,7 +158,7 @@ impl View<'_> {
         let ids = self.with_room(|| self.all(&ids, params, |row| row.get::<_, i64>(0)))?;
         for id in ids.into_iter().skip(seen) {
             let read = self.one(JOB_WITH_RANK, params![id], |row| {
-                Ok(ranked(row).map_err(|error| Unreadable::of(Kind::Job, "id", row, &error)))
+                Ok(ranked(row).map_err(|error| Unreadable::of(RowKind::Job, "id", row, &error)))
             });
             match read {
                 Ok(None) => {}
@@ -178,12 +178,13 @@ impl View<'_> {
     /// A row of which only the short columns can be read.
     pub(super) fn too_long(&self, id: i64) -> Unreadable {
         let attempt = self.one(STARTED_ATTEMPT, params![id], |row| row.get(0)).ok().flatten();
-        Unreadable { kind: Kind::Job, row: id, column: String::new(), attempt }
+        Unreadable { kind: RowKind::Job, row: id, column: String::new(), attempt }
     }
 
     /// Every attempt of an answer to a statement with the number of its row as `row`; unreadable ones are left out.
     pub(super) fn attempts(&self, sql: &str, params: impl Params) -> Result<Vec<Attempt>> {
-        let read = |row: &Row<'_>| Ok(attempt(row).map_err(|error| Unreadable::of(Kind::Attempt, "row", row, &error)));
+        let read =
+            |row: &Row<'_>| Ok(attempt(row).map_err(|error| Unreadable::of(RowKind::Attempt, "row", row, &error)));
         let mut found = Vec::new();
         for read in self.all(sql, params, read)? {
             match read {
@@ -222,9 +223,9 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
     let job = Job {
         id: sure(row, "id", 1..=LAST_ID)?,
         filename: row.get::<_, Filename>("filename")?.0,
-        exporter: row.get::<_, Name>("exporter")?.0,
+        exporter: row.get::<_, QueueName>("exporter")?.0,
         params: row.get::<_, JobParams>("params")?.0,
-        queue: row.get::<_, Name>("queue")?.0,
+        queue: row.get::<_, QueueName>("queue")?.0,
         priority: sure(row, "priority", -10..=10)?,
         client: text(row, "client")?,
         status: row.get("status")?,
@@ -273,9 +274,9 @@ pub(super) fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         id: row.get("id")?,
         job: row.get("job")?,
         filename: row.get::<_, Filename>("filename")?.0,
-        exporter: row.get::<_, Name>("exporter")?.0,
+        exporter: row.get::<_, QueueName>("exporter")?.0,
         params: row.get::<_, JobParams>("params")?.0,
-        queue: row.get::<_, Name>("queue")?.0,
+        queue: row.get::<_, QueueName>("queue")?.0,
         client: text(row, "client")?,
         number: row.get::<_, Tries>("number")?.0,
         submitted: row.get("submitted")?,
@@ -293,9 +294,9 @@ fn record(row: &Row<'_>, outcome: Outcome) -> rusqlite::Result<Record> {
         duration: row.get::<_, Millis>("duration")?.0,
         exit_code: row.get("exit_code")?,
         signal: row.get("signal")?,
-        peak_memory: row.get::<_, Option<Count>>("peak_memory")?.map(|bytes| bytes.0),
+        peak_memory: row.get::<_, Option<NonNegative>>("peak_memory")?.map(|bytes| bytes.0),
         cpu_used: row.get::<_, Option<Millis>>("cpu_used")?.map(|used| used.0),
-        output_size: row.get::<_, Option<Count>>("output_size")?.map(|bytes| bytes.0),
+        output_size: row.get::<_, Option<NonNegative>>("output_size")?.map(|bytes| bytes.0),
         log_tail: text(row, "log_tail")?.unwrap_or_default(),
         message: text(row, "message")?,
         detail: text(row, "detail")?,
@@ -322,7 +323,7 @@ impl FromSql for Percent {
 pub(super) struct Millis(pub(super) Duration);
 
 /// A number that is never negative.
-pub(super) struct Count(pub(super) u64);
+pub(super) struct NonNegative(pub(super) u64);
 
 impl Millis {
     /// As the database has it.
@@ -339,17 +340,17 @@ impl ToSql for Millis {
 
 impl FromSql for Millis {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Count::column_result(value).map(|ms| Self(Duration::from_millis(ms.0)))
+        NonNegative::column_result(value).map(|ms| Self(Duration::from_millis(ms.0)))
     }
 }
 
-impl ToSql for Count {
+impl ToSql for NonNegative {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(i64::try_from(self.0).unwrap_or(i64::MAX).into())
     }
 }
 
-impl FromSql for Count {
+impl FromSql for NonNegative {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let number = i64::column_result(value)?;
         u64::try_from(number).map(Self).map_err(|_| FromSqlError::OutOfRange(number))

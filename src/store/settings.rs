@@ -9,8 +9,8 @@ use rusqlite::{
 
 use super::{
     Result, StoreError, Tx, View,
-    checked::Name,
-    rows::{Count, Millis},
+    checked::QueueName,
+    rows::{Millis, NonNegative},
 };
 use crate::model::clock::{Stamp, TickMark};
 
@@ -104,7 +104,7 @@ impl View<'_> {
 
     /// Every queue that a job was ever in or that was ever set to a mode, by name.
     pub fn queues(&self) -> Result<Vec<(String, QueueState)>> {
-        let read = |row: &Row<'_>| Ok(row.get::<_, Name>("name").ok().map(|name| (name.0, queue_state(row))));
+        let read = |row: &Row<'_>| Ok(row.get::<_, QueueName>("name").ok().map(|name| (name.0, queue_state(row))));
         let found = self.with_room(|| self.all(QUEUES, [], read))?;
         Ok(found.into_iter().flatten().collect())
     }
@@ -133,7 +133,7 @@ impl View<'_> {
 
     /// How many files the last full round of a tick has left in the cache, and their bytes. `None`: there was none yet.
     pub fn cache_figures(&self) -> Result<Option<(u64, u64)>> {
-        self.one(CACHE_FIGURES, [], |row| Ok((row.get::<_, Count>(0)?.0, row.get::<_, Count>(1)?.0)))
+        self.one(CACHE_FIGURES, [], |row| Ok((row.get::<_, NonNegative>(0)?.0, row.get::<_, NonNegative>(1)?.0)))
     }
 
     pub fn schedule(&self, name: &str) -> Result<Option<ScheduleState>> {
@@ -153,7 +153,7 @@ impl Tx<'_> {
     }
 
     pub fn set_cache_figures(&self, files: u64, bytes: u64) -> Result<()> {
-        self.change(SET_CACHE_FIGURES, params![Count(files), Count(bytes)]).map(drop)
+        self.change(SET_CACHE_FIGURES, params![NonNegative(files), NonNegative(bytes)]).map(drop)
     }
 
     pub fn set_schedule(&self, name: &str, state: ScheduleState) -> Result<()> {
@@ -163,7 +163,7 @@ impl Tx<'_> {
 
 /// What cannot be read counts as that of a queue that is not known.
 fn queue_state(row: &Row<'_>) -> QueueState {
-    let count = |column| row.get::<_, Count>(column).map_or(0, |count| count.0);
+    let count = |column| row.get::<_, NonNegative>(column).map_or(0, |count| count.0);
     QueueState {
         mode: row.get("mode").unwrap_or_default(),
         queued: count("queued"),

@@ -7,8 +7,8 @@ use rusqlite::{Row, params};
 
 use super::{
     Result, Tx, View,
-    checked::Name,
-    rows::{Count, Millis},
+    checked::QueueName,
+    rows::{Millis, NonNegative},
 };
 use crate::model::{clock::Stamp, estimate::Ticks, job::Job};
 
@@ -51,7 +51,7 @@ pub struct Started {
 impl View<'_> {
     /// What runs on this host. What cannot be read takes a seat under names that no queue and no exporter has.
     pub fn running(&self) -> Result<Vec<Started>> {
-        let name = |row: &Row<'_>, column| row.get(column).map_or_else(|_| String::new(), |name: Name| name.0);
+        let name = |row: &Row<'_>, column| row.get(column).map_or_else(|_| String::new(), |name: QueueName| name.0);
         let read = |row: &Row<'_>| {
             let percent = row.get::<_, Option<u8>>(3).ok().flatten().filter(|percent| *percent <= 100);
             Ok(Started { queue: name(row, 0), exporter: name(row, 1), at: row.get(2).unwrap_or_default(), percent })
@@ -102,6 +102,6 @@ impl Tx<'_> {
 }
 
 fn by_exporter(row: &Row<'_>) -> rusqlite::Result<(String, u32)> {
-    let count = u32::try_from(row.get::<_, Count>(1)?.0).unwrap_or(u32::MAX);
-    Ok((row.get(0).map_or_else(|_| String::new(), |name: Name| name.0), count))
+    let count = u32::try_from(row.get::<_, NonNegative>(1)?.0).unwrap_or(u32::MAX);
+    Ok((row.get(0).map_or_else(|_| String::new(), |name: QueueName| name.0), count))
 }

@@ -7,7 +7,7 @@ use rusqlite::{Row, params};
 
 use super::{
     Result, Tx, View,
-    checked::{Name, sure},
+    checked::{QueueName, sure},
 };
 use crate::model::{clock::Stamp, standstill::Span};
 
@@ -71,9 +71,11 @@ impl View<'_> {
     pub fn places_of(&self, exporters: Vec<String>, most: u32) -> Result<Vec<Place>> {
         let mut places = Vec::new();
         for exporter in exporters {
-            let read = |row: &Row<'_>| Ok(row.get::<_, Name>(0).ok());
+            let read = |row: &Row<'_>| Ok(row.get::<_, QueueName>(0).ok());
             let queues = self.with_room(|| self.all(QUEUES_OF, params![exporter, most], read))?;
-            places.extend(queues.into_iter().flatten().map(|Name(queue)| Place { exporter: exporter.clone(), queue }));
+            places.extend(
+                queues.into_iter().flatten().map(|QueueName(queue)| Place { exporter: exporter.clone(), queue }),
+            );
         }
         Ok(places)
     }
@@ -125,7 +127,7 @@ impl Tx<'_> {
 fn standstill(row: &Row<'_>) -> rusqlite::Result<Standstill> {
     let name = |column| {
         let text: String = row.get(column)?;
-        if text.is_empty() { Ok(text) } else { row.get::<_, Name>(column).map(|name| name.0) }
+        if text.is_empty() { Ok(text) } else { row.get::<_, QueueName>(column).map(|name| name.0) }
     };
     Ok(Standstill {
         queue: name("queue")?,

@@ -2,7 +2,7 @@
 
 use rusqlite::Row;
 
-use super::{Result, View, checked::Name, rows::Count};
+use super::{Result, View, checked::QueueName, rows::NonNegative};
 use crate::model::status::Outcome;
 
 const TALLIES: &str = "
@@ -46,9 +46,9 @@ impl View<'_> {
 }
 
 fn tally(row: &Row<'_>) -> rusqlite::Result<Tally> {
-    let count = |place: usize| row.get::<_, Count>(place).map(|count| count.0);
+    let count = |place: usize| row.get::<_, NonNegative>(place).map(|count| count.0);
     Ok(Tally {
-        exporter: row.get::<_, Name>(0)?.0,
+        exporter: row.get::<_, QueueName>(0)?.0,
         measure: if row.get(1)? { Measure::Wait } else { Measure::Run },
         outcome: row.get(2)?,
         bound_ms: count(3)?,

@@ -5,7 +5,7 @@
 
 use rusqlite::params;
 
-use super::{Result, Tx, View, rows::Count};
+use super::{Result, Tx, View, rows::NonNegative};
 use crate::model::clock::Stamp;
 
 /// What a row takes with its place in the indexes: an estimate, the same wherever it is counted.
@@ -66,7 +66,7 @@ pub struct Oldest {
 impl View<'_> {
     /// Bytes of the history: logs and rows.
     pub fn history_size(&self) -> Result<u64> {
-        Ok(self.one(SIZE, [], |row| row.get::<_, Count>(0))?.map_or(0, |size| size.0))
+        Ok(self.one(SIZE, [], |row| row.get::<_, NonNegative>(0))?.map_or(0, |size| size.0))
     }
 
     /// The oldest attempts of this part that ended before `before`.

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use rusqlite::{hooks::Wal, wal::CheckpointMode};
 
-use super::{Result, Store, StoreError, View, busy, opening::beside, rows::Count};
+use super::{Result, Store, StoreError, View, busy, opening::beside, rows::NonNegative};
 
 /// Pages of the log between two commits that copy it back. Whoever opens the database while nobody else has it open
 /// reads the whole log first, so a lone request pays for a long log; a copy costs one more wait for the disk. Both are
@@ -38,7 +38,8 @@ impl Store {
     /// Gives at most so many pages that hold nothing back to the file system, if they are many: more than a quarter of
     /// the file, or more than 4 MiB. The file itself shrinks when the log is copied back. `false`: it is done.
     pub fn shrink(&self, pages: u32, is_begun: bool) -> Result<bool> {
-        let number = |name| self.conn.pragma_query_value(None, name, |row| row.get::<_, Count>(0).map(|count| count.0));
+        let number =
+            |name| self.conn.pragma_query_value(None, name, |row| row.get::<_, NonNegative>(0).map(|count| count.0));
         let (free, all, size) = (number("freelist_count")?, number("page_count")?, number("page_size")?);
         let many = free * size > LARGE || free * 4 > all;
         if free * size < SMALL || !(many || is_begun) {

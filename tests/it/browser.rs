@@ -67,7 +67,7 @@ fn without_scripts_the_page_reloads_itself_and_the_file_is_saved() {
 #[test]
 fn a_page_that_has_stopped_checking_says_when_and_nothing_else() {
     let Some((server, browser)) = stage("browser stops", USUAL) else { return };
-    let page = include_str!("../../src/front/pages/page.html")
+    let page = include_str!("../../src/web/pages/page.html")
         .replace("{{ data|safe }}", r#"{{ data|replace('"patience":1800', '"patience":4')|safe }}"#);
     fs::create_dir(server.site.path("pages")).unwrap();
     fs::write(server.site.path("pages/page.html"), page).unwrap();

@@ -5,12 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// From the top down; a room may use those after it. The three in one line do not know each other.
-const ROOMS: [&[&str]; 7] = [
-    &["cli", "exit", "logging"],
-    &["front"],
-    &["commands"],
-    &["process", "cache", "store"],
+/// From the top down; a room may use those after it. Those in one line do not know each other.
+const ROOMS: [&[&str]; 11] = [
+    &["cli", "exit", "logging", "output", "usage"],
+    &["web"],
+    &["admin"],
+    &["tick"],
+    &["run"],
+    &["request"],
+    &["context"],
+    &["supervise", "cache", "store"],
     &["site"],
     &["config"],
     &["model"],
@@ -76,7 +80,7 @@ fn rooms_use_only_rooms_below_them() {
         for other in used(&text).into_iter().filter(|other| *other != room) {
             let Some(below) = height(&other) else { continue };
             let door = ROOMS[0].contains(&other.as_str()); // its words and exit codes are what commands answer with
-            assert!(door && own <= 2 || below > own, "{} uses {other}", path.display());
+            assert!(door && own <= 6 || below > own, "{} uses {other}", path.display());
         }
     }
 }
@@ -86,7 +90,7 @@ fn unsafe_is_in_one_room_and_sql_in_another() {
     for (room, path, text) in files() {
         let code = text.split("#[cfg(test)]").next().unwrap();
         let is_unsafe = code.contains("unsafe {") || code.contains("unsafe fn");
-        assert!(!is_unsafe || room == "process", "unsafe in {}", path.display());
+        assert!(!is_unsafe || room == "supervise", "unsafe in {}", path.display());
         let sql = ["SELECT ", "INSERT INTO", "DELETE FROM", "UPDATE job", "BEGIN IMMEDIATE\""];
         let has_sql =
             sql.iter().any(|word| code.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(word)));

@@ -212,7 +212,7 @@ fn sources(below: &str) -> String {
 
 #[test]
 fn every_alarm_of_status_has_its_section() {
-    let findings = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/status/findings.rs")).unwrap();
+    let findings = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/admin/status/findings.rs")).unwrap();
     let is_code = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     let after = |name: &str| literals(&findings.split_whitespace().collect::<String>(), &format!("{name}(\""));
     let mut codes = [after("warning"), after("critical")].concat();
@@ -227,7 +227,7 @@ fn every_alarm_of_status_has_its_section() {
 /// The longest run of words of each message that does not change.
 #[test]
 fn every_message_of_tick_is_explained() {
-    let all = ["commands/tick", "cache"].map(sources).join(" ");
+    let all = ["tick", "cache"].map(sources).join(" ");
     let marks = ["problem(format!(\"", "problems.push(format!( \"", "problems.push(format!(\""];
     let messages: Vec<_> = marks.iter().flat_map(|mark| literals(&all, mark)).collect();
     assert!(messages.len() >= 10, "{messages:?}");

@@ -48,7 +48,7 @@ fn the_mark_of_the_end_counts_only_near_the_end() {
     fs::write(world.out(), text(1021)).unwrap();
     assert!(accept(&world.out(), &rules(), None).is_ok());
     fs::write(world.out(), text(1022)).unwrap();
-    assert!(matches!(accept(&world.out(), &rules(), None), Err(Refusal::End)));
+    assert!(matches!(accept(&world.out(), &rules(), None), Err(NotAccepted::End)));
 }
 
 #[test]
@@ -56,14 +56,14 @@ fn a_magic_longer_than_the_file_is_a_refusal_and_no_error() {
     let world = World::new();
     fs::write(world.out(), "PK").unwrap();
     let rules = FileOutput { magic: b"PK and more".to_vec(), min_size: 0, ends_with: Vec::new(), ..rules() };
-    assert!(matches!(accept(&world.out(), &rules, None), Err(Refusal::Magic)));
+    assert!(matches!(accept(&world.out(), &rules, None), Err(NotAccepted::Magic)));
 }
 
 #[test]
 fn a_cut_file_is_told_as_file_size_and_every_other_as_no_output() {
-    assert_eq!(Refusal::CutAtLimit(1).outcome(), Outcome::FileSize);
-    assert_eq!(Refusal::Missing.outcome(), Outcome::NoOutput);
-    assert_eq!(Refusal::DiskFull.outcome(), Outcome::NoOutput);
+    assert_eq!(NotAccepted::CutAtLimit(1).outcome(), Outcome::FileSize);
+    assert_eq!(NotAccepted::Missing.outcome(), Outcome::NoOutput);
+    assert_eq!(NotAccepted::DiskFull.outcome(), Outcome::NoOutput);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn links_fifos_directories_and_nothing_are_refused_and_never_opened() {
 fn the_output_of_an_exporter_that_removed_its_directory_is_missing() {
     let world = World::new();
     fs::remove_dir(world.dir.path().join("work")).unwrap();
-    assert!(matches!(accept(&world.out(), &rules(), None), Err(Refusal::Missing)));
+    assert!(matches!(accept(&world.out(), &rules(), None), Err(NotAccepted::Missing)));
 }
 
 #[test]

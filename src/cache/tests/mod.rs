@@ -50,13 +50,13 @@ impl World {
     }
 
     /// Puts a file of this age into the cache.
-    fn aged(&self, filename: &str, seconds: u64) -> Entry {
+    fn aged(&self, filename: &str, seconds: u64) -> CacheEntry {
         self.publish(filename, "text");
         assert!(self.cache.age(filename, NOW.minus(Duration::from_secs(seconds))).unwrap());
         self.cache.entry(filename).unwrap().unwrap()
     }
 
-    fn scan(&self) -> Vec<Entry> {
+    fn scan(&self) -> Vec<CacheEntry> {
         let mut problems = Vec::new();
         let mut entries = self.cache.scan(&mut problems);
         assert_eq!(problems, Vec::<String>::new());

@@ -5,11 +5,11 @@ use super::*;
 const TTL: Duration = Duration::from_mins(10);
 const GRACE: Duration = Duration::from_mins(2);
 
-fn choice(entries: &[Entry], max_size: u64) -> Chosen {
+fn choice(entries: &[CacheEntry], max_size: u64) -> Chosen {
     choose(entries, |_| (Some(TTL), Duration::ZERO), GRACE, max_size, NOW, |_| false)
 }
 
-fn chosen(entries: &[Entry], max_size: u64) -> Vec<String> {
+fn chosen(entries: &[CacheEntry], max_size: u64) -> Vec<String> {
     let choice = choice(entries, max_size);
     let expired = choice.expired.into_iter().map(|(entry, _)| entry);
     choice.gone.into_iter().chain(expired).map(|entry| entry.filename).collect()

@@ -18,13 +18,13 @@ pub(super) struct Play<'a> {
     /// When which queue's seats become free.
     ends: BinaryHeap<Reverse<(u64, usize)>>,
     host: i64,
-    lanes: Vec<Line>,
+    lanes: Vec<QueueInPlay>,
     /// When a queue was served last.
     served: i64,
 }
 
 /// A queue in a play.
-struct Line {
+struct QueueInPlay {
     free: i64,
     served: i64,
     waiting: Vec<Group>,
@@ -41,7 +41,11 @@ impl<'a> Play<'a> {
             served: scene.lanes.iter().map(|lane| lane.served).max().unwrap_or(0),
         };
         for (place, lane) in scene.lanes.iter().enumerate() {
-            play.lanes.push(Line { free: i64::from(lane.seats), served: lane.served, waiting: lane.waiting.clone() });
+            play.lanes.push(QueueInPlay {
+                free: i64::from(lane.seats),
+                served: lane.served,
+                waiting: lane.waiting.clone(),
+            });
             for running in &lane.running {
                 let part = play.part();
                 play.sit(place, scene.left(running, part, false));
@@ -84,7 +88,8 @@ impl<'a> Play<'a> {
 
     /// The queue whose turn it is. The subject's has one while something of it is ready.
     fn turn(&self, own: usize, own_is_ready: bool) -> Option<usize> {
-        let is_ready = |place: usize, line: &Line| if place == own { own_is_ready } else { !line.waiting.is_empty() };
+        let is_ready =
+            |place: usize, line: &QueueInPlay| if place == own { own_is_ready } else { !line.waiting.is_empty() };
         let lines = self.lanes.iter().enumerate().filter(|(place, line)| line.free > 0 && is_ready(*place, line));
         lines.filter(|_| self.host > 0).min_by_key(|(place, line)| (line.served, *place)).map(|(place, _)| place)
     }

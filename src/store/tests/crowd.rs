@@ -4,8 +4,7 @@ use std::{
     thread,
 };
 
-use super::super::StoreError;
-use super::*;
+use super::{super::StoreError, *};
 use crate::model::status::Status;
 
 const WRITERS: usize = 16;

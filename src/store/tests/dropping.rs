@@ -1,8 +1,8 @@
-use super::{
-    super::{Drop, Part, Place, Standstill},
-    *,
+use super::*;
+use crate::{
+    model::{standstill::Span, status::DropReason},
+    store::{Drop, Part, Place, Standstill},
 };
-use crate::model::{standstill::Span, status::DropReason};
 
 const WHY: Drop<'static> =
     Drop { reason: DropReason::TooOld, message: "it waited longer than 1 hour", detail: "longer than queued_ttl" };

@@ -8,8 +8,7 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::super::StoreError;
-use super::*;
+use super::{super::StoreError, *};
 
 /// Every file beside the database: a hash of its bytes, and when it was changed last.
 fn contents(dir: &Path) -> BTreeMap<String, (blake3::Hash, i64, i64)> {

@@ -58,7 +58,7 @@ fn a_minute_ahead_is_no_fault_and_a_due_time_never() {
     assert!(!base.store.view().ahead(NOON).unwrap());
     heal(&mut base);
     assert_eq!(base.job("soon").submitted, soon);
-    let place = super::super::Place { exporter: "epub".into(), queue: "default".into() };
+    let place = crate::store::Place { exporter: "epub".into(), queue: "default".into() };
     let overdue = base.store.view().overdue_queued(&place, NOON.plus_ms(24 * HOUR), &[], 9).unwrap();
     assert_eq!(overdue, [base.job("soon")], "a delayed job could not have been started before");
 }

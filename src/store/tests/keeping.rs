@@ -1,8 +1,8 @@
-use super::{
-    super::{Oldest, Part, Place},
-    *,
+use super::*;
+use crate::{
+    model::status::Status,
+    store::{Oldest, Part, Place},
 };
-use crate::model::status::Status;
 
 fn names(jobs: &[Job]) -> Vec<&str> {
     jobs.iter().map(|job| job.filename.trim_start_matches("epub/").trim_end_matches(".epub")).collect()

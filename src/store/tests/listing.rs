@@ -1,10 +1,12 @@
 //! Lists and counts for the admin.
 
-use super::super::{About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, Measure, Tally};
-use super::{super::Part, *};
-use crate::model::{attempt::Attempt, status::Status};
+use super::*;
+use crate::{
+    model::{attempt::Attempt, status::Status},
+    store::{AttemptOrder, AttemptQuery, JobFilter, JobOrder, JobQuery, Measure, Part, Tally},
+};
 
-fn jobs(base: &Base, about: About, statuses: &[Status], order: JobOrder) -> Vec<i64> {
+fn jobs(base: &Base, about: JobFilter, statuses: &[Status], order: JobOrder) -> Vec<i64> {
     let query = JobQuery { about, statuses: statuses.to_vec(), order, reverse: false, limit: None, below: None };
     base.store.view().job_ids(&query).unwrap()
 }
@@ -21,7 +23,7 @@ fn attempts(base: &Base, query: &AttemptQuery) -> Vec<String> {
 }
 
 fn newest() -> AttemptQuery {
-    let (about, outcomes) = (About::default(), Vec::new());
+    let (about, outcomes) = (JobFilter::default(), Vec::new());
     AttemptQuery { about, outcomes, order: AttemptOrder::Ended, reverse: true, limit: None, below: None }
 }
 
@@ -59,15 +61,15 @@ fn jobs_are_listed_by_what_they_are_about_in_any_order() {
     for (name, priority, client) in [("b", 1, "ann"), ("a", 3, "bob"), ("c", 2, "ann")] {
         base.insert(&NewJob { priority, client: Some(client.into()), ..wish(name) });
     }
-    let all = About::default;
+    let all = JobFilter::default;
     assert_eq!(jobs(&base, all(), &[], JobOrder::Id), [1, 2, 3]);
     assert_eq!(jobs(&base, all(), &[], JobOrder::Filename), [2, 1, 3]);
     assert_eq!(jobs(&base, all(), &[], JobOrder::Priority), [1, 3, 2]);
     assert_eq!(jobs(&base, all(), &[], JobOrder::Turn), [2, 1, 3]);
     assert_eq!(jobs(&base, all(), &[Status::Started], JobOrder::Id), [0; 0]);
-    let anns = About { clients: vec!["nobody".into(), "ann".into()], ..all() };
+    let anns = JobFilter { clients: vec!["nobody".into(), "ann".into()], ..all() };
     assert_eq!(jobs(&base, anns, &[Status::Queued], JobOrder::Id), [1, 3]);
-    let late = About { since: Some(NOON.plus_ms(1)), ..all() };
+    let late = JobFilter { since: Some(NOON.plus_ms(1)), ..all() };
     assert_eq!(jobs(&base, late, &[], JobOrder::Id), [0; 0]);
 }
 
@@ -76,7 +78,8 @@ fn a_parameter_is_compared_as_it_is_written() {
     let mut base = Base::new();
     base.insert(&NewJob { params: r#"{"pages":20,"of":"x"}"#.into(), ..wish("a") });
     base.insert(&NewJob { params: r#"{"pages":3}"#.into(), ..wish("b") });
-    let with = |name: &str, value: &str| About { params: vec![(name.into(), value.into())], ..About::default() };
+    let with =
+        |name: &str, value: &str| JobFilter { params: vec![(name.into(), value.into())], ..JobFilter::default() };
     assert_eq!(jobs(&base, with("pages", "20"), &[], JobOrder::Id), [1]);
     assert_eq!(jobs(&base, with("of", "x"), &[], JobOrder::Id), [1]);
     assert_eq!(jobs(&base, with("of", "' OR 1"), &[], JobOrder::Id), [0; 0]);
@@ -86,7 +89,7 @@ fn a_parameter_is_compared_as_it_is_written() {
 fn past_attempts_are_listed_newest_first_and_running_ones_are_not() {
     let base = history();
     assert_eq!(attempts(&base, &newest()), files(&["d", "c", "b", "a"]));
-    let epub = About { exporter: Some("epub".into()), ..About::default() };
+    let epub = JobFilter { exporter: Some("epub".into()), ..JobFilter::default() };
     assert_eq!(attempts(&base, &AttemptQuery { about: epub.clone(), ..newest() }), files(&["d", "b", "a"]));
     let two = AttemptQuery { about: epub.clone(), limit: Some(2), ..newest() };
     assert_eq!(attempts(&base, &two), files(&["d", "b"]));
@@ -94,10 +97,13 @@ fn past_attempts_are_listed_newest_first_and_running_ones_are_not() {
     assert_eq!(attempts(&base, &oldest), files(&["a", "b"]));
     let failed = AttemptQuery { outcomes: vec![Outcome::Exit, Outcome::Cpu], ..newest() };
     assert_eq!(attempts(&base, &failed), files(&["d", "b"]));
-    let between =
-        About { since: Some(NOON.plus_ms(2 * MINUTE)), until: Some(NOON.plus_ms(4 * MINUTE)), ..About::default() };
+    let between = JobFilter {
+        since: Some(NOON.plus_ms(2 * MINUTE)),
+        until: Some(NOON.plus_ms(4 * MINUTE)),
+        ..JobFilter::default()
+    };
     assert_eq!(attempts(&base, &AttemptQuery { about: between, ..newest() }), files(&["c", "b"]));
-    let client = About { clients: vec!["client of c".into()], ..About::default() };
+    let client = JobFilter { clients: vec!["client of c".into()], ..JobFilter::default() };
     assert_eq!(attempts(&base, &AttemptQuery { about: client, ..newest() }), files(&["c"]));
     let longest = AttemptQuery { order: AttemptOrder::Duration, limit: Some(1), ..newest() };
     assert_eq!(attempts(&base, &longest), files(&["d"]));
@@ -115,9 +121,10 @@ fn a_long_history_is_given_out_page_by_page_in_one_order() {
           FROM n, (SELECT * FROM attempt WHERE filename = ?)";
     base.store.immediate(|tx| Ok(tx.conn.execute(copy, [file("d")])?)).unwrap();
     let expected: Vec<_> = (1..=2500).rev().map(|i| format!("epub/{i}")).collect();
-    let about = About { exporter: Some("epub".into()), since: Some(NOON.plus_ms(4 * MINUTE)), ..About::default() };
+    let about =
+        JobFilter { exporter: Some("epub".into()), since: Some(NOON.plus_ms(4 * MINUTE)), ..JobFilter::default() };
     let outcomes = vec![Outcome::Ok, Outcome::Exit];
-    for about in [about.clone(), About { exporter: None, ..about }] {
+    for about in [about.clone(), JobFilter { exporter: None, ..about }] {
         let query = AttemptQuery { about, outcomes: outcomes.clone(), ..newest() };
         assert!(attempts(&base, &query) == expected);
         assert!(attempts(&base, &AttemptQuery { limit: Some(2100), ..query.clone() }) == expected[..2100]);
@@ -175,7 +182,7 @@ fn the_pages_of_a_list_hold_every_job_once() {
     let ids: Vec<_> = (0..7).map(|number| base.insert(&wish(&format!("b{number}"))).id).collect();
     let (mut seen, mut below) = (Vec::new(), None);
     loop {
-        let (about, order) = (About::default(), JobOrder::Id);
+        let (about, order) = (JobFilter::default(), JobOrder::Id);
         let query = JobQuery { about, statuses: Vec::new(), order, reverse: true, limit: Some(3), below };
         let page = base.store.view().job_ids(&query).unwrap();
         let Some(last) = page.last().copied() else { break };
@@ -194,7 +201,7 @@ fn the_pages_of_the_history_hold_every_attempt_once_although_several_ended_at_th
             let outcome = if name == "c" { Outcome::Ok } else { Outcome::Exit };
             ended(&mut base, name, "epub", outcome, minutes);
         }
-        let about = About { exporter, ..About::default() };
+        let about = JobFilter { exporter, ..JobFilter::default() };
         let (mut seen, mut below) = (Vec::new(), None);
         loop {
             let query = AttemptQuery { about: about.clone(), limit: Some(2), below, ..newest() };

@@ -3,8 +3,10 @@
 
 use rusqlite::StatementStatus;
 
-use super::super::{choosing, counting, keeping, queueing, settings, standing, standstill, view};
-use super::*;
+use super::{
+    super::{choosing, counting, keeping, queueing, settings, standing, standstill, view},
+    *,
+};
 
 /// Enough that reading all rows, or the rows of one queue, could not be overlooked.
 const ROWS: i64 = 200_000;

@@ -1,11 +1,14 @@
 //! What a visitor or a tick waits for is found by an index: the cost does not grow with the rows.
 
-use super::super::{
-    About, AttemptOrder, AttemptQuery, JobOrder, JobQuery, actions, choosing, claiming, copying, counting, dropping,
-    healing, history, keeping, listing, notices, pace, past, queueing, settings, standing, standstill, trimming, view,
-};
 use super::*;
-use crate::model::status::Status;
+use crate::{
+    model::status::Status,
+    store::{
+        AttemptOrder, AttemptQuery, JobFilter, JobOrder, JobQuery, actions, choosing, claiming, copying, counting,
+        dropping, healing, history, keeping, listing, notices, pace, past, queueing, settings, standing, standstill,
+        trimming, view,
+    },
+};
 
 /// How SQLite would answer the statement, one step a line.
 fn plan(base: &Base, sql: &str) -> String {
@@ -150,7 +153,7 @@ fn the_lists_of_attempts_walk_along_an_index_without_sorting() {
     const BY_OUTCOME: &str = "SEARCH attempt USING COVERING INDEX attempt_result (exporter=? AND result=? AND ended";
     const ALL: &str = "attempt USING COVERING INDEX attempt_ended (ended";
     let base = Base::new();
-    let about = About { exporter: Some("epub".into()), since: Some(NOON), ..About::default() };
+    let about = JobFilter { exporter: Some("epub".into()), since: Some(NOON), ..JobFilter::default() };
     let of_exporter = AttemptQuery {
         about,
         outcomes: vec![],
@@ -159,7 +162,7 @@ fn the_lists_of_attempts_walk_along_an_index_without_sorting() {
         limit: Some(50),
         below: None,
     };
-    let of_all = AttemptQuery { about: About::default(), outcomes: vec![Outcome::Ok], ..of_exporter.clone() };
+    let of_all = AttemptQuery { about: JobFilter::default(), outcomes: vec![Outcome::Ok], ..of_exporter.clone() };
     for (query, index, times) in [(of_exporter, BY_OUTCOME, Outcome::ALL.len()), (of_all, ALL, 1)] {
         for sql in past::statements(&query) {
             let plan = plan(&base, &sql);
@@ -175,7 +178,7 @@ fn the_lists_of_attempts_walk_along_an_index_without_sorting() {
 #[test]
 fn the_next_page_of_a_list_begins_where_the_last_one_ended() {
     let base = Base::new();
-    let about = About { exporter: Some("epub".into()), queue: Some("default".into()), ..About::default() };
+    let about = JobFilter { exporter: Some("epub".into()), queue: Some("default".into()), ..JobFilter::default() };
     let jobs = JobQuery {
         about,
         statuses: vec![Status::Queued, Status::FailedUnknown],
@@ -185,14 +188,14 @@ fn the_next_page_of_a_list_begins_where_the_last_one_ended() {
         below: Some(7),
     };
     let by_id = "SEARCH job USING INTEGER PRIMARY KEY (rowid<?)";
-    let all = JobQuery { about: About::default(), statuses: vec![], ..jobs.clone() };
+    let all = JobQuery { about: JobFilter::default(), statuses: vec![], ..jobs.clone() };
     for query in [&jobs, &all] {
         assert_eq!(plan(&base, &listing::job_statement(query)), by_id);
     }
     let started = JobQuery { statuses: vec![Status::Started], ..all };
     assert!(plan(&base, &listing::job_statement(&started)).contains("INDEX job_started"));
     let attempts = AttemptQuery {
-        about: About::default(),
+        about: JobFilter::default(),
         outcomes: vec![],
         order: AttemptOrder::Ended,
         reverse: true,
@@ -207,7 +210,7 @@ fn the_next_page_of_a_list_begins_where_the_last_one_ended() {
 #[test]
 fn a_look_back_walks_along_an_index_and_sorts_only_what_fits() {
     let base = Base::new();
-    let about = About { clients: vec!["ann".into()], ..About::default() };
+    let about = JobFilter { clients: vec!["ann".into()], ..JobFilter::default() };
     let query = AttemptQuery {
         about,
         outcomes: vec![],

@@ -1,5 +1,7 @@
-use super::super::{Mode, opening::SCHEMA};
-use super::*;
+use super::{
+    super::{Mode, opening::SCHEMA},
+    *,
+};
 use crate::model::status::Status;
 
 /// The schema on one line, so that a list may be broken anywhere.

@@ -1,5 +1,7 @@
-use super::super::{Mode, QueueState, ScheduleState, StoreError};
-use super::*;
+use super::{
+    super::{Mode, QueueState, ScheduleState, StoreError},
+    *,
+};
 use crate::model::clock::TickMark;
 
 #[test]

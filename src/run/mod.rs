@@ -1,0 +1,179 @@
+//! `pressroom run` (hidden): supervises exactly one attempt and outlives the tick that launched it.
+//!
+//! The locked file of the attempt comes as stdin and stays open to the end: who can take that lock knows that we are
+//! gone (invariant 4). Nothing is cleaned up here; the next tick sweeps what lies in `work/`.
+
+pub mod close;
+mod finish;
+mod oversee;
+mod returned;
+pub mod setup;
+
+use std::{
+    fs::File,
+    io,
+    time::{Duration, Instant},
+};
+
+/// The variable that tells a run its claim.
+pub const CLAIM: &str = "PRESSROOM_CLAIM";
+/// The variable that tells a run the configuration in force, while the file is broken.
+pub const CONFIG: &str = "PRESSROOM_CONFIG_TEXT";
+
+use anyhow::anyhow;
+
+use self::{close::Closing, returned::NotStarted};
+use crate::{
+    cli::{Global, RunArgs},
+    config::Exporter,
+    context::Context,
+    exit::{Exit, Failure},
+    model::{
+        attempt::{AttemptId, Claim, Record},
+        clock::{self, Stamp},
+        failpoint,
+        status::Outcome,
+    },
+    site::{self, LockNote, PidLife, ProcessId},
+    store::{Store, Tx},
+    supervise::{self, EndedBy, ExecSpec, Leader, Process, ProcessResult},
+};
+
+/// Runs the claimed attempt to its end and records it.
+pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
+    let (lock, begun) = (supervise::inherited_lock()?, clock::since_boot());
+    let attempt = AttemptId::try_from(args.attempt.clone()).map_err(|error| Failure::because(Exit::Usage, error))?;
+    let (context, note) = match begin(global, &lock, begun) {
+        Ok(begun) => begun,
+        Err(stop) => return Err(stop.note(&lock, begun)),
+    };
+    let claim = match claim(&context, &attempt) {
+        Ok(Some(claim)) => claim,
+        Ok(None) => return Ok(()), // somebody else ended it
+        Err(failure) => return Err(NotStarted::from(failure).note(&lock, begun)),
+    };
+    let run = Run { context: &context, claim: &claim, lock: &lock, begun, note: &note };
+    run.attempt()?;
+    context.site.ring();
+    Ok(())
+}
+
+fn begin(global: &Global, lock: &File, begun: Duration) -> Result<(Context, LockNote), NotStarted> {
+    supervise::become_run()?;
+    let note = own_note(begun)?;
+    note.write(lock)?; // first of all: a run that hangs later is overdue some day
+    failpoint::at("run-started");
+    // A configuration that has been broken since the claim is the tick's to report.
+    let text = std::env::var(CONFIG).ok();
+    let context = Context::load_or(global, text).map_err(|failure| NotStarted::configuration(failure.error))?;
+    Ok((context, note))
+}
+
+/// As the tick has handed it over, else as it stands in the database. Either is checked once more by [`setup::order`].
+fn claim(context: &Context, attempt: &AttemptId) -> Result<Option<Claim>, Failure> {
+    let told = std::env::var(CLAIM).ok().and_then(|text| serde_json::from_str::<Claim>(&text).ok());
+    if let Some(claim) = told.filter(|claim| claim.attempt == *attempt) {
+        return Ok(Some(claim));
+    }
+    Ok(context.open_store()?.view().claim_of(attempt).map_err(anyhow::Error::from)?)
+}
+
+/// What one attempt consists of.
+struct Run<'a> {
+    context: &'a Context,
+    claim: &'a Claim,
+    lock: &'a File,
+    begun: Duration,
+    /// Who we are.
+    note: &'a LockNote,
+}
+
+impl Run<'_> {
+    fn attempt(&self) -> Result<(), Failure> {
+        match self.start() {
+            Ok((exporter, order, leader)) => self.supervise(exporter, &order, leader),
+            Err(NotStarted::Refused(sentence)) => self.refuse(&sentence),
+            Err(stop) => Err(stop.give_back(self.context, self.claim, self.lock, self.begun)),
+        }
+    }
+
+    fn start(&self) -> Result<(&Exporter, ExecSpec, Leader), NotStarted> {
+        let gone = || NotStarted::configuration(Some(anyhow!("its exporter is no longer configured")));
+        let exporter = self.context.config.exporters.get(&self.claim.exporter).ok_or_else(gone)?;
+        let order = setup::order(self.context, exporter, self.claim)?;
+        let noted = |leader| {
+            failpoint::at("run-forked");
+            leader_note(self.note, leader, None).write(self.lock)?;
+            failpoint::at("run-noted");
+            Ok(())
+        };
+        let leader = supervise::spawn(&order, noted).map_err(|error| NotStarted::not_spawned(&error, &order))?;
+        failpoint::at("run-spawned");
+        Ok((exporter, order, leader))
+    }
+
+    fn supervise(&self, exporter: &Exporter, order: &ExecSpec, leader: Leader) -> Result<(), Failure> {
+        let process = leader.process();
+        let mut overseer = oversee::Observer::new(self.context, self.claim, Instant::now());
+        let ending = supervise::supervise(leader, order, &mut overseer)?;
+        // What follows may wait for long, and is not overdue. Unwritten, it has a minute as ever.
+        let _ = leader_note(self.note, process, Some(clock::since_boot())).write(self.lock);
+        failpoint::at("run-exporter-ended");
+        let mut store = overseer.into_store()?;
+        self.finish(&mut store, exporter, order, &ending)
+    }
+
+    fn finish(
+        &self,
+        store: &mut Store,
+        exporter: &Exporter,
+        order: &ExecSpec,
+        ending: &ProcessResult,
+    ) -> Result<(), Failure> {
+        if ending.asked == Some(EndedBy::Taken) {
+            return Ok(());
+        }
+        let mut record = finish::record(ending, order, Stamp::now());
+        if record.outcome == Outcome::Ok
+            && let Some(file) = exporter.file()
+        {
+            return finish::publish(self.context, store, self.claim, file, order, record);
+        }
+        finish::explain(&mut record, order);
+        finish::make_room(order);
+        let ended =
+            Closing { over_work_size: ending.asked == Some(EndedBy::WorkSize), ..Closing::new(self.claim, &record) };
+        finish::patiently(self.context, store, |tx| ended.close(tx, &self.context.config)).map(drop)
+    }
+
+    /// The attempt could not be started.
+    fn refuse(&self, sentence: &str) -> Result<(), Failure> {
+        let took = clock::since_boot().saturating_sub(self.begun);
+        let mut record = Record::bare(Outcome::Spawn, Stamp::now(), took);
+        record.detail = Some(sentence.to_owned());
+        sentence.clone_into(&mut record.log_tail);
+        let mut store = finish::open_patiently(self.context)?;
+        let close = |tx: &Tx| Closing::new(self.claim, &record).close(tx, &self.context.config);
+        finish::patiently(self.context, &mut store, close).map(drop)
+    }
+}
+
+/// Who we are, for a tick that finds our lock free, or held for too long. Looked up once.
+fn own_note(begun: Duration) -> io::Result<LockNote> {
+    Ok(LockNote {
+        run: Some(id(Process::this()?)),
+        boot_id: site::boot_id()?,
+        life: PidLife::here()?,
+        since_boot: begun,
+        ..LockNote::default()
+    })
+}
+
+/// The same once there is a leader.
+fn leader_note(own: &LockNote, leader: Process, ended: Option<Duration>) -> LockNote {
+    LockNote { leader: Some(id(leader)), leader_session: Some(leader.pid), ended, ..own.clone() }
+}
+
+const fn id(process: Process) -> ProcessId {
+    ProcessId { pid: process.pid, start: process.start }
+}

@@ -1,0 +1,294 @@
+//! The wall clock against the clock that cannot be set (invariant 11).
+
+use std::{fs::File, time::Duration};
+
+use super::{Round, notify, restored, slices};
+use crate::{
+    logging,
+    model::{
+        clock::{self, Stamp, TickMark},
+        doubt::{Belief, DRIFT, Doubt, judge, passed},
+        estimate::Ticks,
+        format,
+    },
+    site::{RoundMark, boot_id},
+    supervise::clock_is_synchronised,
+};
+
+/// Without a tick for so long, or for twice as long as there was between the last two, whatever expired in between gets
+/// one more round.
+const SILENCE: Duration = Duration::from_mins(10);
+/// Who ticks more seldom than once a day has each round after a silence.
+const RAREST: Duration = Duration::from_hours(48);
+/// A retry may be so much further ahead than its longest delay: a request can have put it off for as long.
+const TOLERANCE: Duration = Duration::from_mins(1);
+/// Ticks that begin sooner after each other are somebody's at a keyboard.
+const SHORTEST: Duration = Duration::from_secs(5);
+
+/// Notes whether the clock was set, cannot be believed, or nobody has ticked for long. Stamps that lie ahead are set back
+/// to now, unless the clock is not believed: then nothing is rewritten.
+pub fn look(round: &mut Round) -> anyhow::Result<()> {
+    let now = round.now;
+    let last = last_round(round)?; // first: healing sets the last tick back as well
+    let here = here(now);
+    let belief = believe(round, last.as_ref(), &here);
+    round.calm = is_calm(last.as_ref(), &here, &belief);
+    round.clock_doubt = if let Belief::Doubted(doubt) = &belief { Some(doubt.clone()) } else { None };
+    if !round.light {
+        if round.plan.is_none() {
+            tell(last.as_ref(), &belief, now);
+        }
+        if let Belief::Back(from, to) = belief {
+            round.misdated = Some((from, to));
+            lift(round, from, to)?; // before the mark: whoever is killed in between does it again
+        }
+        let doubt = last.as_ref().and_then(|last| last.doubt.as_ref());
+        round.leapt_from = doubt.filter(|_| belief == Belief::Accepted).map(|doubt| doubt.right);
+        let was_doubted = doubt.is_some();
+        let mark = remember(round.lock, last, here, &belief);
+        if (was_doubted || mark.doubt.is_some())
+            && round.lock.is_some()
+            && let Err(error) = round.context.site.show_doubt(&mark)
+        {
+            tracing::debug!(%error, "cannot show the status page that the clock is not believed");
+        }
+        hurry_retries(round, &belief)?;
+    }
+    // Looked at first: the write lock is not for a round that finds nothing to heal.
+    if round.clock_doubt.is_none()
+        && round.store.view().ahead(now)?
+        && let Err(error) = heal(round)
+    {
+        round.problem(format!("cannot set back stamps that lie ahead: {error:#}"));
+    }
+    Ok(())
+}
+
+/// What to make of the clock. In a full round the admin's word counts, if there is one.
+fn believe(round: &Round, last: Option<&RoundMark>, here: &TickMark) -> Belief {
+    let belief = last.map_or(Belief::Good, |last| judged(last, here));
+    if round.light || round.lock.is_none() {
+        return belief;
+    }
+    let accepted = round.context.site.take_accepted_clock();
+    let is_this_clock = |mark: RoundMark| judge(&mark.round, None, here, false) == Belief::Good;
+    match belief {
+        Belief::Doubted(_) if accepted.is_some_and(is_this_clock) => Belief::Accepted,
+        belief => belief,
+    }
+}
+
+/// What the last round and the kernel tell about the clock.
+pub fn judged(last: &RoundMark, here: &TickMark) -> Belief {
+    judge(&last.round, last.doubt.as_ref(), here, clock_is_synchronised())
+}
+
+/// Whether nothing may expire in this round.
+fn is_calm(last: Option<&RoundMark>, here: &TickMark, belief: &Belief) -> bool {
+    *belief != Belief::Good || last.is_some_and(|last| is_jump(last, here))
+}
+
+/// Once, when the doubt begins, and once when it ends: cron mails it.
+fn tell(last: Option<&RoundMark>, belief: &Belief, now: Stamp) {
+    let was_doubted = last.is_some_and(|last| last.doubt.is_some());
+    match belief {
+        Belief::Doubted(doubt) if !was_doubted => logging::diagnostic_line(doubt_sentence(doubt, now)),
+        Belief::Back(..) => logging::diagnostic_line("the clock is right again"),
+        Belief::Accepted if was_doubted => {
+            let now = now.rfc3339();
+            logging::diagnostic_line(format!("the clock is believed from now on: it says {now}"));
+        }
+        _ => {}
+    }
+}
+
+/// For cron's mail and for `status`.
+pub fn doubt_sentence(doubt: &Doubt, now: Stamp) -> String {
+    let right = if doubt.is_exact { "it should say" } else { "it should say at least" };
+    let (says, should) = (seconds(now).rfc3339(), seconds(doubt.right).rfc3339());
+    let left = format::duration(doubt.left(now, clock_is_synchronised()));
+    format!(
+        "the clock says {says}, but by the last rounds {right} {should}: nothing expires until it is set right or has \
+         gone on for {left} more; if it is right, run `pressroom tick --accept-clock`"
+    )
+}
+
+fn seconds(stamp: Stamp) -> Stamp {
+    Stamp(stamp.0.div_euclid(1000) * 1000)
+}
+
+/// What a clock that was behind has stamped would expire at once now that it is right.
+fn lift(round: &mut Round, from: Stamp, to: Stamp) -> anyhow::Result<()> {
+    let now = round.now;
+    if to >= now.minus(DRIFT) {
+        return Ok(()); // it was ahead, which healing sees
+    }
+    let mut after = Some(0);
+    round.repeat(Duration::MAX, |tx| {
+        after = after.map(|id| tx.lift_jobs(now, from, to, id)).transpose()?.flatten();
+        Ok(after.is_some())
+    })?;
+    round.repeat(Duration::MAX, |tx| Ok(tx.lift_attempts(now, from, to)?))
+}
+
+/// After the clock was set back, a retry may lie further ahead than it ever waits. While the clock is not believed, a retry
+/// is started when it has waited for so long by the clock that nobody sets.
+fn hurry_retries(round: &mut Round, belief: &Belief) -> anyhow::Result<()> {
+    if !round.store.view().has_late_retries(round.now.plus(TOLERANCE))? {
+        return Ok(());
+    }
+    for (name, exporter) in &round.context.config.exporters {
+        let (now, most) = (round.now, exporter.retry_max_delay);
+        let latest = match belief {
+            Belief::Doubted(doubt) if doubt.steady < most => continue,
+            Belief::Doubted(_) => now,
+            _ => now.plus(most),
+        };
+        let limit = now.plus(most).plus(TOLERANCE);
+        round.store.immediate(|tx| Ok(tx.hurry_retries(name, limit, latest)?))?;
+    }
+    Ok(())
+}
+
+/// Jobs of an exporter that wait for their next attempt longer than they may.
+pub fn late_retries(view: &crate::store::View, exporter: &crate::config::Exporter, now: Stamp) -> anyhow::Result<u64> {
+    Ok(view.late_retries(&exporter.name, now.plus(exporter.retry_max_delay).plus(TOLERANCE))?)
+}
+
+/// In slices; what is not healed when the step's time is over is left to the next round.
+fn heal(round: &mut Round) -> anyhow::Result<()> {
+    let (now, end) = (round.now, slices::end());
+    let mut after = Some(0);
+    round.repeat(end, |tx| {
+        after = after.map(|id| tx.heal_jobs(now, id)).transpose()?.flatten();
+        Ok(after.is_some())
+    })?;
+    let mut is_more = true;
+    round.repeat(end, |tx| {
+        is_more = tx.heal_attempts(now)?;
+        Ok(is_more)
+    })?;
+    if after.is_none() && !is_more {
+        round.store.immediate(|tx| Ok(tx.heal_rest(now)?))?;
+    }
+    Ok(())
+}
+
+/// For a round that has no database: notes it, and tells whether nothing may expire.
+pub fn look_without_database(lock: &File, now: Stamp) -> bool {
+    let (last, here) = (RoundMark::read(lock), here(now));
+    let belief = last.as_ref().map_or(Belief::Good, |last| judged(last, &here));
+    let is_calm = is_calm(last.as_ref(), &here, &belief);
+    // What the clock has stamped wrongly is left to a round that can put it right.
+    if !matches!(belief, Belief::Back(..)) {
+        remember(Some(lock), last, here, &belief);
+    }
+    is_calm
+}
+
+/// As the last round has left it in the tick's own lock, else in the database.
+fn last_round(round: &Round) -> anyhow::Result<Option<RoundMark>> {
+    let marked = round.lock.map_or_else(|| round.context.site.last_round(), RoundMark::read);
+    if marked.is_some() {
+        return Ok(marked);
+    }
+    let last = round.store.view().last_tick()?;
+    Ok(last.map(RoundMark::first))
+}
+
+/// At the beginning of the round: whatever becomes of it and of the database, the next one is not the first after a jump.
+fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, belief: &Belief) -> RoundMark {
+    let last = last.unwrap_or_else(|| RoundMark::first(here.clone()));
+    let gap = passed(&last.round, &here).unwrap_or_else(|| here.at.since(last.round.at));
+    let doubt = if let Belief::Doubted(doubt) = belief { Some(doubt.clone()) } else { None };
+    let mark = RoundMark { round: here, gap, doubt, ..last };
+    if let Some(Err(error)) = lock.map(|lock| mark.write(lock)) {
+        tracing::debug!(%error, "cannot write the mark of the round");
+    }
+    mark
+}
+
+/// The round is over: `request` and `status` can tell that somebody ticks.
+pub fn mark(round: &mut Round) -> anyhow::Result<()> {
+    let mark = here(round.now);
+    let keep_news = notify::wants_successes(round);
+    let begins = round.begins;
+    round.store.immediate(|tx| {
+        if !keep_news {
+            tx.forget_news()?;
+        }
+        tx.mark_tick(&mark)?;
+        Ok(begins.map_or(Ok(()), |until| tx.mark_ticks(&ticks(tx.ticks()?, mark.at, until)))?)
+    })?;
+    restored::remember(round)
+}
+
+/// When ticks come, after one has begun now. A distance that no crontab has is not taken for one.
+fn ticks(last: Option<Ticks>, now: Stamp, until: Stamp) -> Ticks {
+    let every = last.map_or(Duration::ZERO, |last| match now.since(last.begun) {
+        seen if (SHORTEST..=RAREST).contains(&seen) => seen,
+        _ => last.every,
+    });
+    Ticks { begun: now, until, every }
+}
+
+/// This moment on all clocks.
+pub fn here(now: Stamp) -> TickMark {
+    TickMark { at: now, since_boot: clock::since_boot(), boot_id: boot_id().unwrap_or_default() }
+}
+
+fn is_jump(last: &RoundMark, here: &TickMark) -> bool {
+    let silence = SILENCE.max((last.gap * 2).min(RAREST));
+    let last = &last.round;
+    here.at.since(last.at) >= silence || here.at < last.at || was_set(last, here)
+}
+
+/// Whether the wall clock was set between the two moments, as far as that can be told within one boot.
+pub fn was_set(last: &TickMark, here: &TickMark) -> bool {
+    let on_wall = u64::try_from(here.at.0.saturating_sub(last.at.0)).unwrap_or(0);
+    passed(last, here).is_some_and(|passed| Duration::from_millis(on_wall).abs_diff(passed) > DRIFT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(at_s: i64, boot_s: u64, boot: &str) -> TickMark {
+        TickMark { at: Stamp(at_s * 1000), since_boot: Duration::from_secs(boot_s), boot_id: boot.into() }
+    }
+
+    fn jump(last: TickMark, here: &TickMark) -> bool {
+        is_jump(&RoundMark::first(last), here)
+    }
+
+    #[test]
+    fn a_minute_between_ticks_is_no_jump() {
+        assert!(!jump(mark(1000, 50, "a"), &mark(1060, 110, "a")));
+        assert!(!jump(mark(1000, 50, "a"), &mark(1060, 3, "b")));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_and_a_long_silence_are() {
+        assert!(jump(mark(1000, 50, "a"), &mark(1300, 110, "a")));
+        assert!(jump(mark(1000, 50, "a"), &mark(900, 110, "a")));
+        assert!(jump(mark(1000, 50, "a"), &mark(1700, 750, "a")));
+    }
+
+    #[test]
+    fn the_rhythm_is_the_distance_of_the_last_two_beginnings() {
+        let first = ticks(None, Stamp(1000), Stamp(1000));
+        assert_eq!((first.every, first.until), (Duration::ZERO, Stamp(1000)));
+        let second = ticks(Some(first), Stamp(61_000), Stamp(111_000));
+        assert_eq!((second.begun, second.until, second.every), (Stamp(61_000), Stamp(111_000), Duration::from_mins(1)));
+        assert_eq!(ticks(Some(second), Stamp(62_000), Stamp(62_000)).every, Duration::from_mins(1), "one by hand");
+        assert_eq!(ticks(Some(second), Stamp(9), Stamp(9)).every, Duration::from_mins(1), "the clock was set back");
+    }
+
+    #[test]
+    fn who_ticks_each_quarter_of_an_hour_is_not_silent() {
+        let quarter = |gap| RoundMark { gap: Duration::from_secs(gap), ..RoundMark::first(mark(1000, 50, "a")) };
+        assert!(is_jump(&quarter(60), &mark(1900, 950, "a")));
+        assert!(!is_jump(&quarter(900), &mark(1900, 950, "a")));
+        assert!(is_jump(&quarter(900), &mark(2800, 1850, "a")));
+    }
+}

@@ -1,0 +1,136 @@
+//! One run per claimed job: ourselves again, the attempt's locked file as its stdin, its log as stdout and stderr.
+//!
+//! Running ourselves again beats a bare fork: no database handle, lock or buffer is carried over by accident.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    process::{Child, Command, ExitStatus},
+};
+
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+
+use super::{Round, Trouble, claim::Seat};
+use crate::{
+    context::Context,
+    exit::Exit,
+    model::{
+        attempt::{AttemptId, Claim},
+        clock::Stamp,
+        event::ActivityEvent,
+        failpoint, format, passing,
+    },
+    run::{CLAIM, CONFIG},
+    site::LockNote,
+};
+
+/// Characters of the filename that `ps` shows of a run. The colon behind it keeps its end from being taken for the name of
+/// a CGI script.
+const NAME: usize = 100;
+/// Bytes. The kernel takes 128 KiB of one variable.
+const LONGEST: usize = 100_000;
+
+/// Launches a run for each of them. Where the machine refuses one, it would refuse the others: they are queued again.
+pub fn all(round: &mut Round, seats: Vec<Seat>) {
+    let mut started = Vec::new();
+    let mut seats = seats.into_iter();
+    while let Some(seat) = seats.next() {
+        if let Err(error) = run(round, &seat) {
+            give_back(round, std::iter::once(seat).chain(seats).collect(), &error);
+            break;
+        }
+        let Seat { claim, lock } = seat;
+        drop(lock); // our own copy
+        started.push(claim);
+        failpoint::at("tick-launched-one");
+    }
+    // Only now: the exporters wait for nothing that is written for people.
+    let events: Vec<_> = started.iter().flat_map(events).collect();
+    round.context.tell(&events);
+}
+
+/// A request cannot write the activity log, so a job is told as queued when it is first started.
+fn events(claim: &Claim) -> impl Iterator<Item = ActivityEvent> {
+    let event = |what| ActivityEvent::new(what, claim.started).claim(claim);
+    let queued =
+        || event("queued").with("submitted", claim.submitted.rfc3339()).with("client", claim.client.as_deref());
+    (claim.number == 1).then(queued).into_iter().chain([event("started")])
+}
+
+fn run(round: &mut Round, seat: &Seat) -> io::Result<()> {
+    let claim = &seat.claim;
+    let child = spawn(round.context, claim, &seat.lock)?;
+    let (job, attempt, filename) = (claim.job, claim.attempt.as_str(), &claim.filename);
+    tracing::info!(job, attempt, filename, "launched");
+    round.children.push(child);
+    round.trouble = round.trouble.min(Trouble::Told);
+    Ok(())
+}
+
+/// That our own program cannot be started is no job's fault. Where the database cannot be written either, the next tick
+/// learns that nothing was started from the locks.
+fn give_back(round: &mut Round, seats: Vec<Seat>, error: &io::Error) {
+    let advice = passing::advice(error).map_or_else(String::new, |advice| format!("; {advice}"));
+    let jobs = format::count(seats.len() as u64, "claimed job");
+    let are = if seats.len() == 1 { "is" } else { "are" };
+    let told = format!("cannot start a run: {error}{advice}; {jobs} {are} queued again");
+    round.nothing_starts(&error.to_string(), &told);
+    let now = Stamp::now();
+    let given = round.store.immediate(|tx| {
+        seats.iter().try_for_each(|seat| tx.give_back(&seat.claim, now).map(drop))?;
+        Ok(())
+    });
+    for Seat { claim, lock } in seats {
+        if given.is_err() {
+            let _ = LockNote { refused: Some(String::new()), ..LockNote::default() }.write(&lock);
+        } else if round.context.site.remove_log(&claim.attempt).is_ok() {
+            let _ = round.context.site.remove_lock(&claim.attempt); // else the sweep does it
+        }
+    }
+    if let Err(error) = given {
+        round.problem(format!("cannot queue claimed jobs again: {error:#}"));
+    }
+}
+
+/// The claim goes along in the environment, which nobody else can read: the exporter is started before the database is
+/// opened once more. One that is too long for that is read from there.
+fn spawn(context: &Context, claim: &Claim, lock: &File) -> io::Result<Child> {
+    let log = log(context, &claim.attempt)?;
+    let told = serde_json::to_string(claim).ok().filter(|text| text.len() < LONGEST);
+    let config = Some(&context.text).filter(|text| context.is_outdated && text.len() < LONGEST);
+    Command::new("/proc/self/exe")
+        .env_remove(CONFIG)
+        .envs(config.map(|text| (CONFIG, text)))
+        .arg0(format!("pressroom run {}:", claim.filename.chars().take(NAME).collect::<String>()))
+        .envs(told.map(|text| (CLAIM, text)))
+        .arg("--config")
+        .arg(&context.config.file)
+        .args(["run", claim.attempt.as_str()])
+        .env_remove("PRESSROOM_LOG") // its stderr is the log of the exporter
+        .env_remove("PRESSROOM_ATTEMPT") // a run with another attempt's cookie would be swept with that
+        .current_dir(context.site.state_dir())
+        .stdin(lock.try_clone()?)
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()
+}
+
+fn log(context: &Context, attempt: &AttemptId) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.append(true).create(true).mode(0o600).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+    let log = how.open(context.site.log_of(attempt));
+    // A log that cannot be written does not stop an export.
+    log.or_else(|_| OpenOptions::new().write(true).open("/dev/null"))
+}
+
+/// Whether the run has started nothing, since the machine or the configuration did not let it.
+pub fn started_nothing(status: ExitStatus) -> bool {
+    status.code() == Some(i32::from(Exit::TryLater as u8))
+}
+
+/// Until all of them have ended. Whether one of them has started nothing.
+pub fn wait_for(children: Vec<Child>) -> bool {
+    let ends: Vec<_> = children.into_iter().filter_map(|mut child| child.wait().ok()).collect();
+    ends.into_iter().any(started_nothing)
+}

@@ -1,0 +1,201 @@
+//! What `notify.command` is told: one JSON object for a job, one summary for several. A notice stays until the command has
+//! taken it; one that it does not take within a day is given up.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Round, messenger};
+use crate::{
+    logging,
+    model::{
+        attempt::{Attempt, Record},
+        client::ClientNames,
+        clock::Stamp,
+    },
+    store::{Notice, NoticeEvent},
+};
+
+/// So many jobs are in one message. The others follow in later rounds.
+const MOST: u32 = 20;
+/// What the command has not taken after so long is given up.
+const PATIENCE: Duration = Duration::from_hours(24);
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_hours(1);
+/// So many notices are kept; beyond them the oldest are given up.
+const MOST_KEPT: u32 = 10_000;
+/// So many are given up at a time.
+const BATCH: u32 = 500;
+
+/// Whether somebody wants to hear of failures.
+pub fn wants_failures(round: &Round) -> bool {
+    round.context.config.notify.as_ref().is_some_and(|notify| notify.on_failed)
+}
+
+/// Whether somebody wants to hear of successes.
+pub fn wants_successes(round: &Round) -> bool {
+    round.context.config.notify.as_ref().is_some_and(|notify| notify.on_ok)
+}
+
+/// Tells what is noted: one message about failures and one about successes at most, so that no round takes long.
+pub fn hand_over(round: &mut Round) -> anyhow::Result<()> {
+    if !round.store.view().has_notices()? {
+        return Ok(());
+    }
+    let wanted = [(NoticeEvent::Failed, wants_failures(round)), (NoticeEvent::Ok, wants_successes(round))];
+    let mut is_well = true;
+    for (event, wanted) in wanted {
+        match wanted {
+            // A command that fails is not tried twice in one round.
+            true if is_well => is_well = tell(round, event)?,
+            false if round.store.view().notices_waiting(event, 1)? > 0 => {
+                round.store.immediate(|tx| Ok(tx.forget_notices(event)?))?;
+            }
+            _ => {}
+        }
+    }
+    if round.light || round.calm { Ok(()) } else { give_up(round) }
+}
+
+/// `false`: the command has failed.
+fn tell(round: &mut Round, event: NoticeEvent) -> anyhow::Result<bool> {
+    let Some(notify) = round.context.config.notify.as_ref() else { return Ok(true) };
+    let found = round.store.view().notices_due(event, round.now, MOST)?;
+    round.in_slices(&found.unreadable, Duration::MAX, |tx, id| Ok(tx.remove_notice(*id)?))?;
+    let notices = found.readable;
+    if notices.is_empty() {
+        return Ok(true);
+    }
+    let message = message(round, event, &notices)?;
+    let sent = messenger::send(&notify.command, &format!("{message}\n"));
+    let now = Stamp::now();
+    round.store.immediate(|tx| {
+        notices.iter().try_for_each(|notice| match &sent {
+            Ok(()) => Ok(tx.remove_notice(notice.id)?),
+            Err(_) => Ok(tx.put_off_notice(notice.id, now.plus(pause(notice.tries)))?),
+        })
+    })?;
+    if let Err(error) = &sent {
+        let tries = notices.iter().map(|notice| notice.tries).min().unwrap_or(0);
+        let again = crate::model::format::duration(pause(tries));
+        round.problem(format!("notify.command: {error}; it is tried again in {again}"));
+    }
+    Ok(sent.is_ok())
+}
+
+/// The pause after one more failure.
+fn pause(tries: u32) -> Duration {
+    Duration::from_mins(1 << tries.min(6)).min(LONGEST_PAUSE)
+}
+
+fn give_up(round: &mut Round) -> anyhow::Result<()> {
+    let (before, latest) = (round.now.minus(PATIENCE), Stamp::now().plus(LONGEST_PAUSE));
+    let lost = round.store.immediate(|tx| Ok(tx.give_up_notices(before, latest, MOST_KEPT, BATCH)?))?;
+    if lost > 0 {
+        let what = crate::model::format::count(lost as u64, "job");
+        logging::diagnostic_line(format!("notify.command has not taken what it was told about {what}: given up"));
+    }
+    Ok(())
+}
+
+/// All of them, and how many there are with those that follow later.
+fn message(round: &Round, event: NoticeEvent, notices: &[Notice]) -> anyhow::Result<Value> {
+    let view = round.store.view();
+    let are_plain = round.context.config.client_names == ClientNames::Plain;
+    let mut jobs = Vec::with_capacity(notices.len());
+    for notice in notices {
+        let last = last_attempt(round, notice)?;
+        let mut job = match event {
+            NoticeEvent::Failed => failure(notice, last.as_ref()),
+            NoticeEvent::Ok => success(notice, last.as_ref()),
+        };
+        if are_plain {
+            job["client"] = json!(notice.client);
+        }
+        jobs.push(job);
+    }
+    let waiting = view.notices_waiting(event, MOST_KEPT)?;
+    Ok(folded(event.name(), jobs, waiting.saturating_sub(notices.len() as u64)))
+}
+
+/// The one that tells more, or its source's if it has failed with that.
+pub fn last_attempt(round: &Round, notice: &Notice) -> anyhow::Result<Option<Attempt>> {
+    let view = round.store.view();
+    match (&notice.attempt, &notice.source) {
+        (Some(id), _) => Ok(view.attempt(id)?),
+        (None, Some(source)) => Ok(view.attempts_of(source, 1)?.pop()),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Several jobs are one message, without their logs.
+fn folded(event: &str, mut jobs: Vec<Value>, rest: u64) -> Value {
+    if jobs.len() == 1 && rest == 0 {
+        return jobs.remove(0);
+    }
+    for job in jobs.iter_mut().filter_map(Value::as_object_mut) {
+        job.remove("log_tail");
+    }
+    json!({ "event": event, "count": jobs.len() as u64 + rest, "jobs": jobs })
+}
+
+fn failure(notice: &Notice, last: Option<&Attempt>) -> Value {
+    let record = last.and_then(|attempt| attempt.record.as_ref());
+    json!({
+        "event": "failed",
+        "job": notice.job,
+        "filename": notice.filename,
+        "exporter": notice.exporter,
+        "params": params(&notice.params),
+        "queue": notice.queue,
+        "status": notice.status.map(crate::model::status::Status::name),
+        "result": notice.result.name(),
+        "attempt": notice.attempt,
+        "attempts": notice.attempts,
+        "exit_code": record.and_then(|record| record.exit_code),
+        "signal": record.and_then(|record| record.signal),
+        "detail": record.and_then(|record| record.detail.clone()),
+        "log_tail": record.map(|record| record.log_tail.clone()),
+    })
+}
+
+fn success(notice: &Notice, attempt: Option<&Attempt>) -> Value {
+    let record = attempt.and_then(|attempt| attempt.record.as_ref());
+    json!({
+        "event": "ok",
+        "job": notice.job,
+        "filename": notice.filename,
+        "exporter": notice.exporter,
+        "params": params(&notice.params),
+        "queue": notice.queue,
+        "result": "ok",
+        "attempt": notice.attempt,
+        "attempts": notice.attempts,
+        "duration": record.map(|record| record.duration.as_secs_f64()),
+        "size": record.and_then(|record: &Record| record.output_size),
+    })
+}
+
+fn params(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_job_is_told_as_itself_and_several_without_their_logs() {
+        let job = || json!({ "event": "failed", "job": 1, "log_tail": "why" });
+        assert_eq!(folded("failed", vec![job()], 0), job());
+        let short = json!({ "event": "failed", "job": 1 });
+        let burst = json!({ "event": "failed", "count": 5, "jobs": [short, short] });
+        assert_eq!(folded("failed", vec![job(), job()], 3), burst);
+    }
+
+    #[test]
+    fn the_pauses_grow_from_a_minute_to_an_hour() {
+        let minutes = |tries| pause(tries).as_secs() / 60;
+        assert_eq!([0, 1, 2, 5, 6, 1_000_000].map(minutes), [1, 2, 4, 32, 60, 60]);
+    }
+}

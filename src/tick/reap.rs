@@ -1,0 +1,267 @@
+//! Started jobs whose lock nobody holds have lost their run (invariant 4): no heartbeat, no clock, no bare pid.
+
+use std::{fs::File, path::PathBuf, thread::sleep, time::Duration};
+
+use anyhow::Context as _;
+
+use super::{
+    Round,
+    plan::{Moment, Next, PlanStep},
+};
+use crate::{
+    model::{
+        attempt::{AttemptId, Claim, Record},
+        clock::{self, Stamp},
+        failpoint,
+        job::Job,
+        status::Outcome,
+    },
+    request::fit,
+    run::close::Closing,
+    site::{LockNote, PidLife, Probe, ProcessId, boot_id},
+    supervise::{
+        Process, log,
+        tree::{Stuck, Swept, TreeIds, end_stuck_tree, end_tree},
+    },
+};
+
+/// An attempt may outlive its time-out and its `kill_after` by so much before it is overdue.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// An onlooker may hold a lock for a moment, so a full round tries three times, all locks at once, before it believes
+/// that a run is alive; a round that a ring has caused leaves the doubtful ones to the next full one.
+const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Looks at every started job. One that cannot be reaped is reported and does not stop the rest.
+pub fn all(round: &mut Round) -> anyhow::Result<()> {
+    let mut held = round.store.view().started()?;
+    for attempt in 0..if round.light { 1 } else { TRIES } {
+        if attempt > 0 && !held.is_empty() {
+            sleep(PAUSE);
+        }
+        held.retain(|job| heeded(round, job, unless_held).unwrap_or(false));
+    }
+    for job in held {
+        if heeded(round, &job, overdue) == Some(false) {
+            round.note(|| PlanStep::Running((&job).into()));
+        }
+    }
+    Ok(())
+}
+
+/// One step for one job; what fails is reported.
+fn heeded<T>(
+    round: &mut Round,
+    job: &Job,
+    step: impl Fn(&mut Round, &Job, &AttemptId) -> anyhow::Result<T>,
+) -> Option<T> {
+    let Some(attempt) = &job.attempt else {
+        round.store.view().note_unreadable(job.id, "attempt");
+        return None;
+    };
+    match step(round, job, attempt) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            round.problem(format!("cannot reap job {} ({}): {error:#}", job.id, job.filename));
+            None
+        }
+    }
+}
+
+/// `true`: its lock is held.
+fn unless_held(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<bool> {
+    match try_take(round, attempt) {
+        Probe::Alive => return Ok(true),
+        Probe::Unverified => {
+            let name = format!("job {} ({})", job.id, job.filename);
+            round.problem(format!("{name}: its lock cannot be opened, so nobody knows whether it runs"));
+        }
+        Probe::Missing => finish(round, job, None)?,
+        Probe::Free(lock) => finish(round, job, Some(&lock))?,
+    }
+    Ok(false)
+}
+
+/// The lock, if nobody holds it; a plan only looks.
+pub fn try_take(round: &Round, attempt: &AttemptId) -> Probe {
+    let site = &round.context.site;
+    if round.plan.is_some() { site.look_at_lock(attempt) } else { site.try_take(attempt) }
+}
+
+/// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
+fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<()> {
+    let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
+    let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
+    if round.light && note.as_ref().is_some_and(|note| note.is_stuck) {
+        return Ok(()); // looked at by the next full round
+    }
+    failpoint::at("reap-took-lock");
+    if let Swept::Stuck(stuck) = end(round, &claim.attempt, lock)? {
+        for process in stuck {
+            round.problem(format!("job {} ({}) keeps its slot: {process}", claim.job, claim.filename));
+        }
+        return Ok(());
+    }
+    let record = record(round, &claim, note.as_ref())?;
+    let config = &round.context.config;
+    round.store.immediate(|tx| Closing::new(&claim, &record).close(tx, config))?;
+    noted(round, job, record.outcome)?;
+    failpoint::at("reap-recorded");
+    Ok(())
+}
+
+/// What becomes of the job, for a plan.
+fn noted(round: &mut Round, job: &Job, outcome: Outcome) -> anyhow::Result<()> {
+    let left = round.store.view().job_by_id(job.id)?;
+    round.note(|| {
+        let (next, at) = match &left {
+            None => (Next::Gone, None),
+            Some(left) if left.status.is_failed() => (Next::Failed, None),
+            Some(left) => (Next::Queued, Some(Moment(left.run_after))),
+        };
+        PlanStep::Reap { job: job.into(), result: outcome.name(), next, at }
+    });
+    Ok(())
+}
+
+/// Ends what is left of an attempt of ours. Nothing is ended on the word of a row: an attempt that has left nothing in
+/// `work/` may be another site's, or nobody's.
+pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::Result<Swept> {
+    if lock.is_none() && !round.context.site.has_work(attempt) {
+        return Ok(Swept::Gone);
+    }
+    let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
+    let ids = ids(attempt, note.as_ref())?;
+    if round.plan.is_some() {
+        return Ok(if note.is_some_and(|note| note.is_stuck) { still_there(&ids) } else { Swept::Gone });
+    }
+    if note.as_ref().is_some_and(|note| note.is_stuck) {
+        return Ok(end_stuck_tree(&ids));
+    }
+    let swept = end_tree(&ids, Duration::ZERO);
+    if let (Swept::Stuck(stuck), Some(lock)) = (&swept, lock)
+        && stuck.iter().all(|stuck| stuck.process.is_some())
+    {
+        let note = LockNote { is_stuck: true, ..note.unwrap_or_default() };
+        note.write(lock).context("cannot write its lock")?;
+    }
+    Ok(swept)
+}
+
+/// What an earlier tick could not end, if it has not ended since: for a plan, which ends nobody.
+fn still_there(ids: &TreeIds) -> Swept {
+    let known = [ids.run, ids.leader].into_iter().flatten();
+    let alive = known.filter(|process| process.is_alive().unwrap_or(true));
+    let stuck = |process| Stuck { process: Some(process), reason: "could not be ended by an earlier tick".to_owned() };
+    let stuck: Vec<_> = alive.map(stuck).collect();
+    if stuck.is_empty() { Swept::Gone } else { Swept::Stuck(stuck) }
+}
+
+fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Result<Record> {
+    let boot = boot_id()?;
+    let took = note.filter(|note| note.boot_id == boot).map(elapsed);
+    let took = took.unwrap_or_else(|| round.now.since(claim.started));
+    let outcome = outcome(round, claim)?;
+    let restarted = was_restarted(round, claim, note, &boot)?;
+    let bare = Record::bare(outcome, Stamp::now(), took);
+    Ok(match outcome {
+        Outcome::Ok => Record { output_size: size(round, claim), ..bare },
+        _ => Record {
+            restarted: restarted.is_some(),
+            detail: Some(restarted.unwrap_or("its run process died").to_owned()),
+            log_tail: log::last_words(&round.context.site.log_of(&claim.attempt)),
+            ..bare
+        },
+    })
+}
+
+/// What was restarted since it began, if anything was. A power cut can take the note with it.
+fn was_restarted(
+    round: &Round,
+    claim: &Claim,
+    note: Option<&LockNote>,
+    boot: &str,
+) -> anyhow::Result<Option<&'static str>> {
+    let machine = match note.map(|note| &*note.boot_id).filter(|noted| !noted.is_empty()) {
+        Some(noted) => noted != boot,
+        None => claim.started < round.now.minus(clock::since_boot()),
+    };
+    if machine {
+        return Ok(Some("the machine was restarted"));
+    }
+    let here = PidLife::here()?;
+    let container = note.is_some_and(|note| !note.life.may_be(here));
+    Ok(container.then_some("the container was restarted"))
+}
+
+/// What an attempt without its run has come to.
+fn outcome(round: &Round, claim: &Claim) -> anyhow::Result<Outcome> {
+    if let Some(out) = output(round, claim)
+        && round.context.cache.published(&out, &claim.filename)?
+    {
+        return Ok(Outcome::Ok);
+    }
+    let cancelled = round.store.view().cancel_requested(claim)?.unwrap_or(false);
+    Ok(if cancelled { Outcome::Cancelled } else { Outcome::Lost })
+}
+
+fn size(round: &Round, claim: &Claim) -> Option<u64> {
+    std::fs::metadata(output(round, claim)?).ok().map(|about| about.len())
+}
+
+fn output(round: &Round, claim: &Claim) -> Option<PathBuf> {
+    let file = round.context.config.exporters.get(&claim.exporter)?.file()?;
+    Some(round.context.site.work_of(&claim.attempt).join(format!("out{}", file.extension)))
+}
+
+fn elapsed(note: &LockNote) -> Duration {
+    clock::since_boot().saturating_sub(note.since_boot)
+}
+
+/// Numbers of an earlier boot or container lead to nobody, or to strangers. An error: nobody knows whose they are.
+pub fn ids(attempt: &AttemptId, note: Option<&LockNote>) -> anyhow::Result<TreeIds> {
+    let (boot, here) = (boot_id()?, PidLife::here()?);
+    let note = note.filter(|note| note.numbers_hold(&boot, here));
+    let process = |id: Option<ProcessId>| id.map(|id| Process { pid: id.pid, start: id.start });
+    Ok(TreeIds {
+        attempt: attempt.to_string(),
+        run: note.and_then(|note| process(note.run)),
+        leader: note.and_then(|note| process(note.leader)),
+    })
+}
+
+/// Its lock is held, but it should have ended long ago: the run hangs, or its tree cannot be killed. A run whose exporter
+/// has ended may take its time: it waits for the database, or copies.
+///
+/// `false`: it may run on.
+fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<bool> {
+    let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(false) };
+    // Not by the row's word: limits that it may say anything of are brought within the configured ones.
+    let exporter = round.context.config.exporters.get(&claim.exporter);
+    let limits = exporter.map_or_else(|| claim.limits.clone(), |exporter| fit::limits(exporter, &claim.limits));
+    let note = match round.context.site.note_of(attempt) {
+        Err(_) if round.plan.is_some() => return Ok(false), // for another user than the tick's
+        note => note.context("cannot read its lock")?,
+    };
+    let allowed = limits.timeout.saturating_add(limits.kill_after).saturating_add(PATIENCE);
+    if note.ended.is_some() || note.boot_id != boot_id()? || elapsed(&note) <= allowed {
+        return Ok(false);
+    }
+    if round.plan.is_some() {
+        round.note(|| PlanStep::Kill(job.into()));
+        return finish(round, job, None).map(|()| true);
+    }
+    round.problem(format!("job {} ({}) is overdue; its run is killed", job.id, job.filename));
+    if let Swept::Stuck(stuck) = end_tree(&ids(attempt, Some(&note))?, Duration::ZERO) {
+        for process in stuck {
+            round.problem(format!("job {} ({}) keeps its slot: {process}", job.id, job.filename));
+        }
+        return Ok(true);
+    }
+    match round.context.site.try_take(attempt) {
+        Probe::Free(lock) => finish(round, job, Some(&lock))?,
+        Probe::Alive | Probe::Missing | Probe::Unverified => {}
+    }
+    Ok(true)
+}

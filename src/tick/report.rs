@@ -1,0 +1,194 @@
+//! Each newly failed job is reported once on stderr, which cron mails, and noted for `notify.command`.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use super::{Round, notify, slices::end};
+use crate::{
+    logging,
+    model::{attempt::Attempt, clock::since_boot, failpoint, job::Job, retry::PERMANENT, status::Outcome},
+    store::Notice,
+};
+
+/// More failures than this in one round are only counted.
+const MOST: usize = 20;
+/// So many are looked at and marked at a time.
+const BATCH: u32 = 500;
+
+/// Tells about failures that nobody has been told about.
+pub fn failures(round: &mut Round) -> anyhow::Result<()> {
+    let end = end();
+    let (mut told, mut rest, mut is_more) = (Vec::new(), 0, true);
+    let is_noted = notify::wants_failures(round);
+    while is_more && told.len() < MOST {
+        let jobs = round.store.view().unreported(BATCH)?;
+        if jobs.is_empty() {
+            is_more = false;
+            break;
+        }
+        is_more = jobs.len() == BATCH as usize && since_boot() < end;
+        let mut failed = worth_telling(round, &jobs)?;
+        let beyond: Vec<_> =
+            failed.split_off(failed.len().min(MOST - told.len())).iter().map(|(job, _)| job.id).collect();
+        for (job, last) in &failed {
+            logging::diagnostic_line(sentence(&job.into(), last.as_ref()));
+        }
+        failpoint::at("report-told");
+        told.extend(failed);
+        rest += beyond.len() as u64;
+        // These and no others: a run may have recorded a failure meanwhile.
+        let worth: BTreeSet<_> = told.iter().map(|(job, _)| job.id).chain(beyond).collect();
+        round.in_slices(&jobs, Duration::MAX, |tx, job| {
+            if is_noted && worth.contains(&job.id) {
+                tx.note_failure(job.id)?;
+            }
+            Ok(tx.set_reported(&[job.id])?)
+        })?;
+    }
+    if is_more {
+        rest += pass_over(round, end, is_noted)?;
+    }
+    rest += vanished(round, MOST - told.len(), is_noted)?;
+    if rest > 0 {
+        logging::diagnostic_line(format!("{rest} more jobs have failed"));
+    }
+    Ok(())
+}
+
+/// Failures whose rows were queued again or deleted before they were reported: at most so many are told; the result is
+/// how many more there were.
+fn vanished(round: &mut Round, most: usize, is_noted: bool) -> anyhow::Result<u64> {
+    let (end, mut left, mut rest) = (end(), most, 0);
+    while round.store.view().has_notices()? && since_boot() < end {
+        let found = round.store.view().unmailed(BATCH)?;
+        let mut done: Vec<_> = found.unreadable.iter().map(|id| (*id, false)).collect();
+        for notice in &found.readable {
+            let last = notify::last_attempt(round, notice)?;
+            let is_worth = is_worth_telling(notice.result, last.as_ref());
+            if is_worth && left > 0 {
+                left -= 1;
+                logging::diagnostic_line(sentence(&notice.into(), last.as_ref()));
+            } else {
+                rest += u64::from(is_worth);
+            }
+            done.push((notice.id, is_worth && is_noted));
+        }
+        let is_more = done.len() == BATCH as usize;
+        round.in_slices(&done, Duration::MAX, |tx, (id, stays)| {
+            if *stays { Ok(tx.set_mailed(*id)?) } else { Ok(tx.remove_notice(*id)?) }
+        })?;
+        if !is_more {
+            break;
+        }
+    }
+    Ok(rest)
+}
+
+/// Takes the rest for told, in a flood too, and says how many of them were worth telling.
+fn pass_over(round: &mut Round, end: Duration, is_noted: bool) -> anyhow::Result<u64> {
+    let mut rest = 0;
+    let most = if round.light { Duration::ZERO } else { end };
+    round.repeat(most, |tx| {
+        if is_noted {
+            tx.note_failures(PERMANENT, BATCH)?;
+        }
+        let (count, worth) = tx.pass_over_unreported(PERMANENT, BATCH)?;
+        rest += worth;
+        Ok(count == BATCH as usize)
+    })?;
+    Ok(rest)
+}
+
+/// A job with its last attempt.
+pub type Failed = (Job, Option<Attempt>);
+
+/// Bad input is the visitor's matter, and what was cancelled the admin's own: both are recorded and not mailed.
+fn worth_telling(round: &Round, jobs: &[Job]) -> anyhow::Result<Vec<Failed>> {
+    let mut failed = Vec::new();
+    for job in jobs {
+        let last = last_attempt(round, job)?;
+        let result = job.result.as_deref().and_then(Outcome::from_name);
+        if result.is_none_or(|result| is_worth_telling(result, last.as_ref())) {
+            failed.push((job.clone(), last));
+        }
+    }
+    Ok(failed)
+}
+
+fn is_worth_telling(result: Outcome, last: Option<&Attempt>) -> bool {
+    let record = last.and_then(|attempt| attempt.record.as_ref());
+    result != Outcome::Cancelled && record.is_none_or(|record| record.exit_code != Some(PERMANENT))
+}
+
+/// Notes what was made since the last round, if somebody wants to hear of it, and hands over what is noted.
+pub fn successes(round: &mut Round) -> anyhow::Result<()> {
+    if notify::wants_successes(round) && round.store.view().has_news()? {
+        round.repeat(end(), |tx| Ok(tx.note_news(BATCH)?))?;
+    }
+    notify::hand_over(round)
+}
+
+/// Its own, or its source's if it has failed with that.
+fn last_attempt(round: &Round, job: &Job) -> anyhow::Result<Option<Attempt>> {
+    let view = round.store.view();
+    match failed_source(job) {
+        None => Ok(job.attempt.as_ref().map(|id| view.attempt(id)).transpose()?.flatten()),
+        Some(source) => match view.job(source)? {
+            Some(source) => last_attempt(round, &source),
+            None => Ok(view.attempts_of(source, 1)?.pop()),
+        },
+    }
+}
+
+/// A job that failed without having been started has failed with its source.
+fn failed_source(job: &Job) -> Option<&str> {
+    job.source.as_deref().filter(|_| job.started.is_none())
+}
+
+/// What the line about a failed job is made of.
+struct FailureLine<'a> {
+    id: i64,
+    filename: &'a str,
+    result: &'a str,
+    /// With which it has failed.
+    source: Option<&'a str>,
+    /// Why it failed without an attempt.
+    message: Option<&'a str>,
+}
+
+impl<'a> From<&'a Job> for FailureLine<'a> {
+    fn from(job: &'a Job) -> Self {
+        let result = job.result.as_deref().unwrap_or(job.status.name());
+        Self {
+            id: job.id,
+            filename: &job.filename,
+            result,
+            source: failed_source(job),
+            message: job.message.as_deref(),
+        }
+    }
+}
+
+impl<'a> From<&'a Notice> for FailureLine<'a> {
+    fn from(notice: &'a Notice) -> Self {
+        let (filename, result) = (&notice.filename, notice.result.name());
+        Self { id: notice.job, filename, result, source: notice.source.as_deref(), message: None }
+    }
+}
+
+/// One line about a failed job, for the admin.
+fn sentence(job: &FailureLine, last: Option<&Attempt>) -> String {
+    let mut line = format!("job {} ({}) failed: {}", job.id, job.filename, job.result);
+    if let Some(source) = job.source {
+        return line + &format!(", since {source} could not be made");
+    }
+    let Some(attempt) = last else {
+        line.extend(job.message.map(|message| format!(", {message}")));
+        return line;
+    };
+    if let Some(record) = &attempt.record {
+        line.extend(record.exit_code.filter(|code| *code != 0).map(|code| format!(", exit status {code}")));
+        line.extend(record.signal.map(|signal| format!(", signal {signal}")));
+        line.extend(record.detail.as_ref().map(|detail| format!(", {detail}")));
+    }
+    line + &format!(", attempt {} of it, log/{}.log", attempt.number, attempt.id)
+}

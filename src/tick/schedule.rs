@@ -1,0 +1,137 @@
+//! Schedules: what is due is queued once, whoever ticks. A missed run is made up once, not many times, and one that
+//! finds its job queued or started is dropped.
+
+use std::time::Duration;
+
+use super::{
+    Round,
+    plan::{Due, Moment, PlanStep},
+};
+use crate::{
+    config::Schedule,
+    context::Context,
+    model::{clock::Stamp, event::ActivityEvent, job::Job, status::Status},
+    request::{Ask, Placed, admit_queue, enqueue},
+    store::{ScheduleState, Tx, View},
+};
+
+/// Queues every schedule that is due. One that cannot be queued is reported and does not stop the rest.
+pub fn due(round: &mut Round) {
+    for schedule in round.context.config.sound_schedules() {
+        if let Err(error) = one(round, schedule) {
+            round.problem(format!("schedule {}: {error:#}", schedule.name));
+        }
+    }
+}
+
+/// When a schedule is due next: at once if it never was. No further ahead than its interval, which may have been
+/// shortened, or the clock set back.
+pub fn next(view: &View, schedule: &Schedule, now: Stamp) -> anyhow::Result<Stamp> {
+    Ok(view.schedule(&schedule.name)?.map_or(now, |state| state.next.min(now.plus(schedule.every))))
+}
+
+fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
+    let (context, now) = (round.context, round.right_now());
+    let at = next(&round.store.view(), schedule, now)?;
+    if at > now {
+        noted(round, schedule, Due::Next { at: Moment(at) });
+        return bring_near(round, schedule);
+    }
+    let ask = ask(context, schedule)?;
+    let due = round.store.immediate(|tx| {
+        let next = next(tx, schedule, now)?;
+        if next > now {
+            return Ok(Due::Next { at: Moment(next) });
+        }
+        let due = queue(context, tx, &ask, now)?;
+        tx.set_schedule(&schedule.name, ScheduleState { last: now, next: after(next, schedule.every, now) })?;
+        tell(tx, schedule, &ask, &due, now);
+        Ok(due)
+    })?;
+    noted(round, schedule, due);
+    Ok(())
+}
+
+fn tell(tx: &Tx, schedule: &Schedule, ask: &Ask, due: &Due, now: Stamp) {
+    let event = match due {
+        Due::Queued(_) => ActivityEvent::new("schedule_due", now),
+        Due::Dropped(_) => {
+            ActivityEvent::new("schedule_skipped", now).with("reason", "its job is queued or started already")
+        }
+        Due::Refused { why } => ActivityEvent::new("schedule_skipped", now).with("reason", &**why),
+        Due::Next { .. } => return,
+    };
+    tx.tell(event.with("schedule", &*schedule.name).with("filename", &*ask.filename));
+}
+
+fn noted(round: &mut Round, schedule: &Schedule, due: Due) {
+    round.note(|| PlanStep::Schedule { schedule: schedule.name.clone(), exporter: schedule.exporter.clone(), due });
+}
+
+/// After the clock was set back, or the interval was shortened, the next beat lies too far ahead. The nearer one is
+/// written down, or it would be put off by every look.
+fn bring_near(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
+    let nearest = round.right_now().plus(schedule.every);
+    match round.store.view().schedule(&schedule.name)? {
+        Some(state) if state.next > nearest => {
+            let state = ScheduleState { next: nearest, ..state };
+            round.store.immediate(|tx| Ok(tx.set_schedule(&schedule.name, state)?))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The first beat after now: what was missed in between is not made up.
+fn after(due: Stamp, every: Duration, now: Stamp) -> Stamp {
+    let every_ms = crate::model::clock::millis(every).max(1);
+    let missed = now.0.saturating_sub(due.0).max(0) / every_ms;
+    due.plus_ms(every_ms.saturating_mul(missed.saturating_add(1)))
+}
+
+/// What a schedule wants.
+pub fn ask<'a>(context: &'a Context, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {
+    let pairs: Vec<_> =
+        schedule.params.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
+    let asked = Ask::check(&context.config, schedule.exporter.as_bytes(), &pairs);
+    let asked = asked.map_err(|failure| failure.error.unwrap_or_else(|| anyhow::anyhow!("it cannot be asked for")))?;
+    asked.map_err(|refused| anyhow::anyhow!(refused.reason.unwrap_or_default()))
+}
+
+fn queue(context: &Context, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Due> {
+    let old = tx.job(&ask.filename)?;
+    let filename = &ask.filename;
+    if let Some(job) = old.as_ref().filter(|job| is_pending(job)) {
+        tracing::info!(filename, "a due schedule found its job queued or started");
+        return Ok(Due::Dropped(job.into()));
+    }
+    if let Some(refusal) = admit_queue(context, tx, ask, 0, now)? {
+        tracing::info!(filename, reason = refusal.reason, "a due schedule was refused");
+        return Ok(Due::Refused { why: refusal.reason.unwrap_or_default() });
+    }
+    match enqueue(context, tx, ask, old.as_ref(), now)? {
+        Placed::Job(job) => Ok(Due::Queued((&job).into())),
+        Placed::Refused(answer) => {
+            let reason = answer.reason.or(answer.message);
+            tracing::info!(filename, reason, "a due schedule was refused, as its source cannot be made");
+            Ok(Due::Refused { why: reason.unwrap_or_default() })
+        }
+    }
+}
+
+fn is_pending(job: &Job) -> bool {
+    matches!(job.status, Status::Queued | Status::Started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_beat_keeps_the_rhythm_and_skips_what_was_missed() {
+        let every = Duration::from_millis(17);
+        assert_eq!(after(Stamp(100), every, Stamp(100)), Stamp(117));
+        assert_eq!(after(Stamp(100), every, Stamp(116)), Stamp(117));
+        assert_eq!(after(Stamp(100), every, Stamp(117)), Stamp(134));
+        assert_eq!(after(Stamp(100), every, Stamp(1_000_000)), Stamp(1_000_006));
+    }
+}

@@ -1,0 +1,227 @@
+//! One visit, from the wish to the response: the file if it is fresh, else what `request` answers.
+
+use std::{fs::File, io::Read, os::fd::AsFd, time::Duration};
+
+use super::{
+    accept::Wants,
+    client,
+    file::OpenFile,
+    log, origin,
+    problem::WebProblem,
+    reply::Reply,
+    request::{Form, Method, WebRequest},
+    response::Response,
+    since, slot, speculative,
+    url::Address,
+    variables::Variables,
+};
+use crate::{
+    cache::Cached,
+    config::{EnqueueOn, Exporter},
+    context::{Context, denied::explained_at},
+    exit::Failure,
+    model::{
+        answer::{Answer, State},
+        clock::Stamp,
+        policy::{Freshness, freshness},
+    },
+    request::{self, Ask},
+};
+
+/// Why a visit ends early.
+enum EarlyEnd {
+    Refused(Answer),
+    Problem(WebProblem),
+    Failure(Failure),
+}
+
+impl From<WebProblem> for EarlyEnd {
+    fn from(problem: WebProblem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl<E: Into<Failure>> From<E> for EarlyEnd {
+    fn from(error: E) -> Self {
+        Self::Failure(error.into())
+    }
+}
+
+/// Answers one request.
+pub(super) fn respond(context: &Context, variables: &Variables, input: impl Read + AsFd) -> Response {
+    let mut visit = Handler {
+        context,
+        now: Stamp::now(),
+        reply: Reply { rules: Some(&context.config.http), ..Reply::bare(variables) },
+    };
+    let answered = WebRequest::read(variables, input).map_err(EarlyEnd::from).and_then(|wish| visit.answer(wish));
+    answered.unwrap_or_else(|stop| match stop {
+        EarlyEnd::Refused(answer) => Reply { name: None, address: None, again: None, ..visit.reply }.answer(&answer),
+        EarlyEnd::Problem(problem) => visit.reply.problem(&problem),
+        EarlyEnd::Failure(failure) => visit.reply.failure(&explained_at(failure, &context.site)),
+    })
+}
+
+struct Handler<'a> {
+    context: &'a Context,
+    now: Stamp,
+    reply: Reply<'a>,
+}
+
+impl<'a> Handler<'a> {
+    fn answer(&mut self, mut wish: WebRequest) -> Result<Response, EarlyEnd> {
+        let rules = &self.context.config.http;
+        self.reply.form = wish.form;
+        let exporter = self.exporter(&wish)?;
+        let ask = Ask::glance(&self.context.config, &wish.exporter, &wish.values).map_err(EarlyEnd::Refused)?;
+        if wish.refresh && rules.refresh.is_some() {
+            wish.after = Some(since::written(self.now));
+        }
+        let after = since::moment(wish.after.as_deref(), rules.refresh, self.now)?;
+        let speculative = wish.method == Method::Head || self.is_speculative(&wish);
+        let ask = Ask { after, no_enqueue: self.only_looks(&wish), speculative, ..ask };
+        self.reply.name = Some(request::download_name(exporter, &ask.values));
+        let address = Address::of(self.reply.variables, &wish);
+        // A page that came back to a task would start it again and again.
+        self.reply.again = Some(settled(&address, after));
+        self.reply.address = self.reply.again.clone().filter(|_| !exporter.is_task());
+        match wish.method {
+            Method::Post if origin::is_from_elsewhere(self.reply.variables) => Err(WebProblem::Foreign.into()),
+            Method::Post => self.post(&wish, &address, ask),
+            _ if wish.refresh && after.is_some() => Ok(see_other(&wish, &address)),
+            _ => self.get(&wish, ask),
+        }
+    }
+
+    fn exporter(&self, wish: &WebRequest) -> Result<&'a Exporter, WebProblem> {
+        let name = std::str::from_utf8(&wish.exporter).map_err(|_| WebProblem::Unknown)?;
+        self.context.config.exporters.get(name).filter(|exporter| exporter.web).ok_or(WebProblem::Unknown)
+    }
+
+    fn only_looks(&self, wish: &WebRequest) -> bool {
+        let by_button = self.context.config.http.enqueue_on == EnqueueOn::Post;
+        wish.method != Method::Post && (by_button || wish.only_looks() || self.is_speculative(wish))
+    }
+
+    fn is_speculative(&self, wish: &WebRequest) -> bool {
+        wish.method != Method::Post && speculative::is_speculative(self.reply.variables)
+    }
+
+    /// What was queued is told by the GET that follows; what could not be queued, at once.
+    fn post(&self, wish: &WebRequest, address: &Address, ask: Ask) -> Result<Response, EarlyEnd> {
+        let state = match self.fresh(&ask)? {
+            Some(_) => Answer::new(State::Ready),
+            None => request::answer(self.context, &self.signed(ask)?)?,
+        };
+        match state.state {
+            State::Unavailable | State::Limited | State::Invalid | State::Unknown => Ok(self.reply.answer(&state)),
+            _ => Ok(see_other(wish, address)),
+        }
+    }
+
+    fn get(&self, wish: &WebRequest, ask: Ask) -> Result<Response, EarlyEnd> {
+        if let Some((file, cached)) = self.fresh(&ask)? {
+            return Ok(self.ready(wish, &ask, file, cached));
+        }
+        let ask = self.signed(ask)?;
+        let answer = request::answer(self.context, &ask)?;
+        let answer = self.waited(wish, &ask, answer)?;
+        if answer.state != State::Ready {
+            return Ok(self.reply.answer(&answer));
+        }
+        if ask.exporter.is_task() {
+            return Ok(self.reply.done(&answer));
+        }
+        match self.context.cache.open(&ask.filename)? {
+            Some((file, cached)) => Ok(self.ready(wish, &ask, file, cached)),
+            None => Ok(self.reply.answer(&Answer::new(State::Unavailable))),
+        }
+    }
+
+    /// The file, opened, if it is fresh as it was opened and nothing more is asked of it.
+    fn fresh(&self, ask: &Ask) -> Result<Option<(File, Cached)>, EarlyEnd> {
+        if ask.after.is_some() || ask.exporter.is_task() {
+            return Ok(None);
+        }
+        let opened = self.context.cache.open(&ask.filename)?;
+        Ok(opened.filter(|(_, cached)| self.age(ask.exporter, cached) == Freshness::Fresh))
+    }
+
+    fn age(&self, exporter: &Exporter, cached: &Cached) -> Freshness {
+        freshness(cached.made, self.now, exporter.ttl, exporter.stale)
+    }
+
+    fn ready(&self, wish: &WebRequest, ask: &Ask, file: File, cached: Cached) -> Response {
+        if self.reply.wants() == Wants::Json || matches!(wish.form, Some(Form::Page(_))) {
+            return self.reply.answer(&request::ready(ask, &cached, self.now));
+        }
+        let ready = OpenFile {
+            file,
+            filename: ask.filename.clone(),
+            name: self.reply.name.clone().unwrap_or_default(),
+            content_type: ask.exporter.file().map(|file| file.content_type.clone()).unwrap_or_default(),
+            expires: ask.exporter.ttl.map(|ttl| cached.made.plus(ttl)),
+            stale: self.age(ask.exporter, &cached) != Freshness::Fresh,
+            cached,
+        };
+        ready.response(&self.context.config.http.sendfile, wish.method, self.reply.variables, self.now)
+    }
+
+    /// Checked wholly, and with the visitor's name in it, which only a job that is queued needs.
+    fn signed<'b>(&self, ask: Ask<'b>) -> Result<Ask<'b>, EarlyEnd> {
+        ask.vet(&self.context.config)?.map_err(EarlyEnd::Refused)?;
+        if ask.no_enqueue {
+            return Ok(ask);
+        }
+        let client = client::of(self.reply.variables, &self.context.config.http.client);
+        if client.is_missing {
+            self.note_missing();
+        }
+        Ok(Ask { name: client.name, ..ask })
+    }
+
+    /// Without what `http.client` names, all visitors behind a proxy are one client: an admin has to know.
+    fn note_missing(&self) {
+        match self.context.site.note_unnamed() {
+            Ok(true) => log::line("the server does not set what client in [http] names; REMOTE_ADDR is taken instead"),
+            Ok(false) => {}
+            Err(error) => log::line(format_args!("cannot note in {}: {error}", self.context.site.unnamed().display())),
+        }
+    }
+
+    /// Holds the answer while there is a seat and hope that it becomes a better one.
+    fn waited(&self, wish: &WebRequest, ask: &Ask, answer: Answer) -> Result<Answer, EarlyEnd> {
+        let rules = &self.context.config.http;
+        let limit = wish.wait.unwrap_or_default().min(rules.max_wait);
+        let pending = matches!(answer.state, State::Queued | State::Started);
+        if !pending || limit == Duration::ZERO || ask.speculative || wish.method != Method::Get {
+            return Ok(answer);
+        }
+        match self.seat() {
+            Some(_seat) => Ok(request::until_settled(self.context, ask, answer, limit)?),
+            None => Ok(answer),
+        }
+    }
+
+    /// A seat for one who waits. Where there can be none, the answer comes at once.
+    fn seat(&self) -> Option<slot::Slot> {
+        let file = self.context.site.waiters();
+        slot::take(&file, self.context.config.http.max_waiters).unwrap_or_else(|error| {
+            log::line(format_args!("cannot use {}: {error}; nobody can wait for a file", file.display()));
+            None
+        })
+    }
+}
+
+/// The address for whoever comes back: with the moment that counts now, as "younger than a minute" would mean another
+/// one each time.
+fn settled(address: &Address, after: Option<Stamp>) -> Address {
+    // Its last digit will be counted up again.
+    after.map_or_else(|| address.clone(), |after| address.with("after", &since::written(after.plus_ms(-1))))
+}
+
+/// On to the same thing by GET.
+fn see_other(wish: &WebRequest, address: &Address) -> Response {
+    let onward = wish.manner().into_iter().fold(address.clone(), |address, (word, value)| address.with(word, &value));
+    Response::passing(303).with("Location", onward.to_string()).with("Content-Length", "0")
+}

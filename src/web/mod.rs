@@ -1,0 +1,141 @@
+//! The web front: one request of a web server by CGI/1.1 (RFC 3875) in, one answer in HTTP out.
+//!
+//! Everything about a request is decided before the first byte of its answer is written, so that a fault, even a
+//! panic, can still be answered by a status of its own. A fresh file costs the configuration and one open file; only a
+//! miss opens the database.
+
+mod accept;
+mod body;
+mod client;
+mod disposition;
+mod file;
+mod handler;
+mod language;
+mod log;
+mod login;
+mod origin;
+mod page;
+mod pauses;
+mod problem;
+mod quality;
+mod query;
+mod range;
+mod reply;
+mod request;
+mod response;
+mod say;
+mod sendfile;
+mod since;
+mod slot;
+mod speculative;
+mod status;
+mod templates;
+mod translations;
+mod url;
+mod validators;
+mod variables;
+
+use std::{ffi::OsString, panic::AssertUnwindSafe, path::Path};
+
+use self::{reply::Reply, response::Response, variables::Variables};
+use crate::{
+    cli::Global,
+    context::Context,
+    exit::{Exit, Failure},
+};
+
+/// What a web server can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// For visitors who want a file.
+    Request,
+    /// For administrators.
+    Status,
+}
+
+impl Endpoint {
+    /// The names under which the program is a CGI program whatever the words are: a link of this name to it spares
+    /// each request the shell of the script in `bin/`.
+    fn called(name: &OsString) -> Option<Self> {
+        match Path::new(name).file_name()?.to_str()? {
+            "pressroom.cgi" => Some(Self::Request),
+            "status.cgi" => Some(Self::Status),
+            _ => None,
+        }
+    }
+
+    fn named(word: &OsString) -> Option<Self> {
+        match word.to_str()? {
+            "request" => Some(Self::Request),
+            "status" => Some(Self::Status),
+            _ => None,
+        }
+    }
+
+    fn respond(self, global: &Global, variables: &Variables) -> Response {
+        let input = std::io::stdin();
+        match (self, Context::load(global)) {
+            (Self::Status, context) => status::respond(context, variables, input),
+            (Self::Request, Ok(context)) => handler::respond(&context, variables, input),
+            (Self::Request, Err(failure)) => Reply::bare(variables).failure(&failure),
+        }
+    }
+
+    /// The answer when answering has failed.
+    fn fault(self, variables: &Variables) -> Response {
+        match self {
+            Self::Request => Reply::bare(variables).fault(),
+            Self::Status => status::fault(variables),
+        }
+    }
+}
+
+/// If the command line is `pressroom [OPTIONS] request --cgi …`, or the same with `status`, which of them and the words
+/// before it; if the program was called as one of them, this name. What follows was passed on by a web server and is
+/// ignored.
+pub fn words_before(words: &[OsString]) -> Option<(Endpoint, &[OsString])> {
+    if let Some(front) = words.first().and_then(Endpoint::called) {
+        return Some((front, &words[..1]));
+    }
+    let (at, front) = words.iter().enumerate().find_map(|(at, word)| Some((at, Endpoint::named(word)?)))?;
+    words.get(at + 1).filter(|word| *word == "--cgi")?;
+    Some((front, &words[..at]))
+}
+
+/// Answers the request that the environment describes. Ends well whatever the status: the answer tells.
+pub fn serve(front: Endpoint, global: &Global) -> Result<(), Failure> {
+    let variables = Variables::of_process();
+    if variables.bytes("REQUEST_METHOD").is_none() {
+        return Err(Failure::because(Exit::Usage, "--cgi is for web servers: REQUEST_METHOD is not set"));
+    }
+    let answered = std::panic::catch_unwind(AssertUnwindSafe(|| front.respond(global, &variables)));
+    let response = answered.unwrap_or_else(|_| front.fault(&variables));
+    let response = if variables.is_head() { response.without_body() } else { response };
+    match response.send(std::io::stdout()) {
+        Err(error) if !response::is_gone(&error) => {
+            Err(Failure::because(Exit::Io, format!("cannot write the answer: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_server_do_not_count() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let before = |text: &str| words_before(&words(text)).map(|(front, before)| (front, before.len()));
+        assert_eq!(before("pressroom request --cgi"), Some((Endpoint::Request, 1)));
+        assert_eq!(before("pressroom --config x request --cgi --help tick"), Some((Endpoint::Request, 3)));
+        assert_eq!(before("pressroom -v status --cgi --format json"), Some((Endpoint::Status, 2)));
+        assert_eq!(before("pressroom request status --cgi"), None);
+        assert_eq!(before("pressroom request epub --cgi"), None);
+        assert_eq!(before("pressroom tick"), None);
+        assert_eq!(before("pressroom request"), None);
+        assert_eq!(before("/usr/lib/cgi-bin/pressroom.cgi --config x tick"), Some((Endpoint::Request, 1)));
+        assert_eq!(before("status.cgi"), Some((Endpoint::Status, 1)));
+        assert_eq!(before("other.cgi tick"), None);
+    }
+}

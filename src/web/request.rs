@@ -1,0 +1,202 @@
+//! What a visitor asks for: the exporter, its parameters, and the few words that have a meaning of their own.
+
+use std::{io::Read, os::fd::AsFd, time::Duration};
+
+use super::{
+    body,
+    problem::WebProblem,
+    query::{self, Pair},
+    variables::Variables,
+};
+use crate::model::misfit::Misfit;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Get,
+    Head,
+    Post,
+}
+
+/// `format=`: what form the answer has, whatever `Accept` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    /// JSON, and nothing is queued: how a page looks again.
+    Look,
+    /// A page in every state, a ready file's included; the number of times that it has reloaded itself.
+    Page(u32),
+    /// The file itself as soon as there is one, a page until then.
+    File,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WebRequest {
+    pub(super) method: Method,
+    pub(super) exporter: Vec<u8>,
+    /// The exporter was named by `exporter=`, not by the path.
+    pub(super) exporter_in_query: bool,
+    /// Decoded, in the order in which they were given.
+    pub(super) values: Vec<Pair>,
+    pub(super) form: Option<Form>,
+    pub(super) after: Option<String>,
+    pub(super) wait: Option<Duration>,
+    pub(super) refresh: bool,
+}
+
+impl WebRequest {
+    /// Reads the request; a POST's body comes from `input`.
+    pub(super) fn read(variables: &Variables, input: impl Read + AsFd) -> Result<Self, WebProblem> {
+        let method = method(variables)?;
+        let query = query::decode(variables.query());
+        match method {
+            Method::Get | Method::Head => Self::of(method, variables, query),
+            Method::Post => {
+                let named = query.into_iter().filter(|(name, _)| name == b"exporter");
+                let form = query::decode(&body::read(variables, input)?);
+                Self::of(method, variables, named.chain(form).collect())
+            }
+        }
+    }
+
+    fn of(method: Method, variables: &Variables, mut pairs: Vec<Pair>) -> Result<Self, WebProblem> {
+        let in_path = exporter_in_path(variables.bytes("PATH_INFO").unwrap_or_default())?;
+        let in_query = take(&mut pairs, "exporter")?;
+        let exporter_in_query = in_query.is_some();
+        let exporter = match (in_path, in_query) {
+            (Some(_), Some(_)) => return Err(twice("exporter")),
+            (path, query) => path.or(query.map(String::into_bytes)).ok_or(WebProblem::Unknown)?,
+        };
+        let form = take(&mut pairs, "format")?.map(|text| form(&text)).transpose()?.flatten();
+        let after = take(&mut pairs, "after")?.filter(|text| !text.is_empty());
+        let wait = take(&mut pairs, "wait")?.map(|text| wait(&text)).transpose()?;
+        let refresh = take(&mut pairs, "refresh")?.map_or(Ok(false), |text| yes_or_no(&text))?;
+        Ok(Self { method, exporter, exporter_in_query, values: pairs, form, after, wait, refresh })
+    }
+
+    /// Whether it asks how a job stands and wants none: what was cancelled or given up is not queued again by a page
+    /// that is still open somewhere.
+    pub(super) fn only_looks(&self) -> bool {
+        self.method == Method::Head || matches!(self.form, Some(Form::Look | Form::Page(1..)))
+    }
+
+    /// The words that say how to answer, as they are written.
+    pub(super) fn manner(&self) -> Vec<(&'static str, String)> {
+        let wait = self.wait.map(|wait| ("wait", humantime::format_duration(wait).to_string()));
+        let form = self.form.map(|form| match form {
+            Form::Json => "json",
+            Form::Look => "look",
+            Form::Page(_) => "page",
+            Form::File => "file",
+        });
+        wait.into_iter().chain(form.map(|form| ("format", form.to_owned()))).collect()
+    }
+}
+
+/// `Err`: one that is not known here.
+pub(super) fn method(variables: &Variables) -> Result<Method, WebProblem> {
+    match variables.text("REQUEST_METHOD") {
+        Some("GET") => Ok(Method::Get),
+        Some("HEAD") => Ok(Method::Head),
+        Some("POST") => Ok(Method::Post),
+        _ => Err(WebProblem::Method),
+    }
+}
+
+/// The path's only segment. There is nothing below an exporter.
+fn exporter_in_path(path: &[u8]) -> Result<Option<Vec<u8>>, WebProblem> {
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    if path.contains(&b'/') {
+        return Err(WebProblem::Unknown);
+    }
+    Ok((!path.is_empty()).then(|| path.to_vec()))
+}
+
+/// The one value of a word that no exporter may use as a parameter.
+fn take(pairs: &mut Vec<Pair>, word: &'static str) -> Result<Option<String>, WebProblem> {
+    let mut found = pairs.extract_if(.., |(name, _)| name == word.as_bytes()).map(|(_, value)| value);
+    let value = found.next();
+    if found.next().is_some() {
+        return Err(twice(word));
+    }
+    let text = value.map(String::from_utf8).transpose();
+    text.map_err(|_| WebProblem::Bad(Misfit::WordNotUtf8(word)))
+}
+
+fn twice(word: &'static str) -> WebProblem {
+    WebProblem::Bad(Misfit::WordRepeated(word))
+}
+
+fn form(text: &str) -> Result<Option<Form>, WebProblem> {
+    let page = |count: &str| count.parse().ok().map(Form::Page);
+    let form = match text {
+        "" => return Ok(None),
+        "json" => Some(Form::Json),
+        "look" => Some(Form::Look),
+        "file" => Some(Form::File),
+        "page" => Some(Form::Page(0)),
+        text => text.strip_prefix("page.").and_then(page),
+    };
+    form.map(Some).ok_or(WebProblem::Bad(Misfit::Said("format is json, look, page or file")))
+}
+
+/// `30s` or, as one would write by hand, `30`.
+fn wait(text: &str) -> Result<Duration, WebProblem> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let duration = seconds.or_else(|| humantime::parse_duration(text).ok());
+    duration.ok_or(WebProblem::Bad(Misfit::Said("wait is a duration such as 10s")))
+}
+
+fn yes_or_no(text: &str) -> Result<bool, WebProblem> {
+    match text {
+        "1" => Ok(true),
+        "" | "0" => Ok(false),
+        _ => Err(WebProblem::Bad(Misfit::Said("refresh is 1 or 0"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<WebRequest, WebProblem> {
+        let (reader, _) = std::io::pipe().unwrap();
+        WebRequest::read(&Variables::of(variables), reader)
+    }
+
+    fn get(path: &str, query: &str) -> Result<WebRequest, WebProblem> {
+        read(&[("REQUEST_METHOD", "GET"), ("PATH_INFO", path), ("QUERY_STRING", query)])
+    }
+
+    #[test]
+    fn the_exporter_is_in_the_path_or_in_the_query() {
+        let path = get("/epub", "title=A").unwrap();
+        assert_eq!((path.exporter, path.values), (b"epub".to_vec(), vec![(b"title".to_vec(), b"A".to_vec())]));
+        let query = get("", "exporter=epub&title=A").unwrap();
+        assert!(query.exporter == b"epub" && query.exporter_in_query && query.values.len() == 1);
+        assert_eq!(get("/epub/", "").unwrap().exporter, b"epub");
+        assert_eq!(get("/epub", "exporter=epub").unwrap_err().status(), 400);
+        for nowhere in ["", "/", "//", "/../../etc/passwd", "/epub/../pdf", "/epub/x", "/epub//"] {
+            assert_eq!(get(nowhere, "").map(|wish| wish.exporter), Err(WebProblem::Unknown), "{nowhere}");
+        }
+    }
+
+    #[test]
+    fn words_with_a_meaning_are_no_parameters() {
+        let wish = get("/epub", "format=page.7&wait=1m&refresh=1&after=@1&title=A").unwrap();
+        assert_eq!(wish.form, Some(Form::Page(7)));
+        assert_eq!((wish.wait, wish.refresh, wish.after.as_deref()), (Some(Duration::from_mins(1)), true, Some("@1")));
+        assert_eq!(wish.values.len(), 1);
+        assert_eq!(get("/epub", "wait=5").unwrap().wait, Some(Duration::from_secs(5)));
+        for bad in ["format=xml", "format=page.-1", "wait=soon", "refresh=yes", "wait=1&wait=2", "after=%FF"] {
+            assert_eq!(get("/epub", bad).unwrap_err().status(), 400, "{bad}");
+        }
+    }
+
+    #[test]
+    fn other_methods_are_refused() {
+        for method in ["PUT", "get", "OPTIONS", ""] {
+            assert_eq!(read(&[("REQUEST_METHOD", method)]), Err(WebProblem::Method));
+        }
+    }
+}

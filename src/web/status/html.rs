@@ -1,0 +1,133 @@
+//! Pages: the frame that they share, and the headers that keep everything else out of them.
+
+use minijinja::{Environment, UndefinedBehavior, Value, context};
+use serde_json::json;
+
+use super::{
+    StatusHandler,
+    asked::{Asked, StatusPage},
+    form,
+    refusal::StatusRefusal,
+    shown,
+};
+use crate::{
+    admin::status,
+    model::{clock::Stamp, format},
+    store::View,
+    web::{accept, login, query, response::Response, variables::Variables},
+};
+
+/// A file that is built in.
+macro_rules! template {
+    ($name:literal) => {
+        ($name, include_str!(concat!("pages/", $name)))
+    };
+}
+
+const TEMPLATES: [(&str, &str); 8] = [
+    template!("base.html"),
+    template!("parts.html"),
+    template!("overview.html"),
+    template!("counts.html"),
+    template!("jobs.html"),
+    template!("history.html"),
+    template!("job.html"),
+    template!("refusal.html"),
+];
+
+const STYLE: &str = include_str!("pages/style.css");
+
+const LINKS: [(StatusPage, &str); 3] =
+    [(StatusPage::Overview, "Overview"), (StatusPage::Jobs, "Jobs"), (StatusPage::History, "History")];
+
+/// What the frame of a page tells.
+struct Frame<'a> {
+    title: &'a str,
+    user: Option<&'a [u8]>,
+    current: Option<StatusPage>,
+    said: Option<String>,
+    now: Stamp,
+}
+
+/// A page with these values.
+pub(super) fn page(
+    visit: &StatusHandler,
+    view: &View,
+    title: &str,
+    template: &str,
+    values: Value,
+) -> Result<Response, StatusRefusal> {
+    let said = form::said(visit, view)?.map(|said| shown::line(&said));
+    let frame = Frame { title, user: visit.visitor.user, current: Some(visit.asked.page), said, now: visit.now };
+    Ok(render(Response::passing(200), &frame, template, values)?)
+}
+
+/// A sentence in the form that is wanted. Those who have not logged in get it alone.
+pub(super) fn refusal(variables: &Variables, refusal: &StatusRefusal) -> Response {
+    let user = login::user(variables);
+    let response = Response::passing(refusal.status).maybe("Allow", refusal.allow);
+    let response = response.maybe("Retry-After", (refusal.status == 503).then_some(30));
+    let sentence = if user.is_some() { shown::line(&refusal.sentence) } else { refusal.public_sentence().to_owned() };
+    let asked = Asked::read(variables).ok();
+    if wants_json(variables, asked.as_ref()) {
+        return response.text("application/json", in_json(refusal.status, &sentence));
+    }
+    if user.is_none() {
+        return guarded(response, "").text("text/plain; charset=utf-8", format!("{sentence}\n"));
+    }
+    let frame = Frame { title: "No page", user, current: None, said: None, now: Stamp::now() };
+    let plain = format!("{sentence}\n");
+    render(response, &frame, "refusal.html", context! { sentence })
+        .unwrap_or_else(|_| Response::passing(500).text("text/plain; charset=utf-8", plain))
+}
+
+/// Whether a program asks, by `format=json` or else by `Accept`.
+pub(super) fn wants_json(variables: &Variables, asked: Option<&Asked>) -> bool {
+    let format = asked.and_then(|asked| asked.get("format").ok()).flatten();
+    let accept = || accept::wants(variables.text("HTTP_ACCEPT").unwrap_or_default()) == accept::Wants::Json;
+    format.map_or_else(accept, |format| format == "json")
+}
+
+fn in_json(status: u16, sentence: &str) -> String {
+    let object =
+        if status < 500 { json!({ "state": "error", "reason": sentence }) } else { status::json::broken(sentence) };
+    format!("{object}\n")
+}
+
+fn render(response: Response, frame: &Frame, template: &str, values: Value) -> anyhow::Result<Response> {
+    let nonce = crate::supervise::nonce()?;
+    let values = context! {
+        title => frame.title,
+        user => frame.user.map(|user| shown::line(&String::from_utf8_lossy(user))),
+        links => frame.user.map(|_| LINKS.map(|link| link_to(link, frame.current)).to_vec()),
+        said => frame.said.as_deref(),
+        now => format::time(frame.now),
+        style => STYLE,
+        nonce => &*nonce,
+        ..values
+    };
+    let text = environment()?.get_template(template)?.render(values)?;
+    Ok(guarded(response, &format!(" 'nonce-{nonce}'"))
+        .with("Content-Language", "en")
+        .text("text/html; charset=utf-8", text))
+}
+
+fn link_to((page, text): (StatusPage, &str), current: Option<StatusPage>) -> Value {
+    context! { url => format!("?{}", query::encode([("page", page.name())])), text, current => current == Some(page) }
+}
+
+/// The names' ending makes everything be escaped for HTML. A value that is missing is a mistake of ours.
+fn environment() -> anyhow::Result<Environment<'static>> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    TEMPLATES.iter().try_for_each(|(name, text)| environment.add_template(name, text))?;
+    Ok(environment)
+}
+
+/// Nothing is loaded, nothing runs, nobody frames it, and forms lead nowhere else. The address stays within the site;
+/// without any referrer a browser would not name the origin of a form either.
+fn guarded(response: Response, style: &str) -> Response {
+    let style = if style.is_empty() { String::new() } else { format!("style-src{style}; ") };
+    let policy = format!("default-src 'none'; {style}form-action 'self'; base-uri 'none'; frame-ancestors 'none'");
+    response.with("Content-Security-Policy", policy).with("Referrer-Policy", "same-origin")
+}

@@ -1,0 +1,137 @@
+//! The table of jobs, the newest first, a page at a time.
+
+use clap::ValueEnum;
+use minijinja::{Value, context};
+
+use super::{StatusHandler, html, refusal::StatusRefusal, shown};
+use crate::{
+    admin::{
+        jobs::{filter, list},
+        queues,
+    },
+    cli::{Filters, StatusWord, Which},
+    model::job::Job,
+    store::{JobOrder, JobQuery, View},
+    web::{query, response::Response},
+};
+
+/// Rows of a page.
+pub(super) const ROWS: u32 = 50;
+
+/// What one can filter by beside the status or the result, and what it is called.
+const FIELDS: [(&str, &str, &str); 6] = [
+    ("exporter", "Exporter", ""),
+    ("queue", "Queue", ""),
+    ("client", "Client", "name or hash"),
+    ("param", "Parameter", "NAME=VALUE"),
+    ("since", "Since", "2h, or 2026-03-01"),
+    ("until", "Until", "1h, or 2026-03-02"),
+];
+
+pub(super) fn page(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
+    let mut ids = view.job_ids(&wanted(visit, view)?)?;
+    let more = ids.len() > ROWS as usize;
+    ids.truncate(ROWS as usize);
+    let older = ids.last().filter(|_| more).map(|id| link(visit, &id.to_string()));
+    // One that has gone since it was found is left out.
+    let jobs: Vec<Job> = ids
+        .into_iter()
+        .filter_map(|id| view.look_at(id).map(|job| job.and_then(Result::ok)).transpose())
+        .collect::<Result<_, _>>()?;
+    let values = context! {
+        rows => jobs.iter().map(|job| row(visit, job)).collect::<Value>(),
+        fields => fields(visit, view)?,
+        choice => choice(visit, "status", "Status", StatusWord::value_variants().iter().copied().map(word).collect())?,
+        older,
+        newest => visit.asked.get("below")?.map(|_| link(visit, "")),
+    };
+    html::page(visit, view, "Jobs", "jobs.html", values)
+}
+
+/// One more than is shown, to know whether there are more.
+fn wanted(visit: &StatusHandler, view: &View) -> Result<JobQuery, StatusRefusal> {
+    let below = visit.asked.get("below")?;
+    let bad = |_| StatusRefusal::new(400, "below is the id of a job");
+    Ok(JobQuery {
+        about: filter::about(view, &filters(visit)?)?,
+        statuses: filter::statuses(&statuses(visit)?),
+        order: JobOrder::Id,
+        reverse: true,
+        limit: Some(ROWS + 1),
+        below: below.map(|id| id.parse()).transpose().map_err(bad)?,
+    })
+}
+
+/// What the fields of the form say.
+pub(super) fn filters(visit: &StatusHandler) -> Result<Filters, StatusRefusal> {
+    let get = |name| visit.asked.get(name);
+    let which = Which {
+        exporter: get("exporter")?,
+        params: get("param")?.into_iter().collect(),
+        since: get("since")?,
+        until: get("until")?,
+    };
+    Ok(Filters { which, queue: get("queue")?, client: get("client")? })
+}
+
+/// The status that is asked for.
+pub(super) fn statuses(visit: &StatusHandler) -> Result<Vec<StatusWord>, StatusRefusal> {
+    let asked = visit.asked.get("status")?;
+    let read = |text: String| {
+        StatusWord::from_str(&text, false).map_err(|_| StatusRefusal::new(400, "there is no such status"))
+    };
+    Ok(asked.map(read).transpose()?.into_iter().collect())
+}
+
+fn word(status: StatusWord) -> String {
+    status.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Another page of the same list.
+pub(super) fn link(visit: &StatusHandler, below: &str) -> String {
+    format!("?{}", visit.asked.link(&[("below", below), ("said", ""), ("seal", "")]))
+}
+
+/// The fields of the form as they were filled in, and what is known for them.
+pub(super) fn fields(visit: &StatusHandler, view: &View) -> Result<Value, StatusRefusal> {
+    let field = |(name, label, hint): (&str, &str, &str)| -> Result<Value, StatusRefusal> {
+        let value = visit.asked.get(name)?.unwrap_or_default();
+        Ok(context! { name, label, hint, value, known => known(visit, view, name)? })
+    };
+    FIELDS.into_iter().map(field).collect::<Result<Vec<_>, _>>().map(Value::from)
+}
+
+fn known(visit: &StatusHandler, view: &View, name: &str) -> Result<Vec<String>, StatusRefusal> {
+    Ok(match name {
+        "exporter" => visit.context.config.exporters.keys().cloned().collect(),
+        "queue" => queues::all(visit.context, view)?
+            .into_iter()
+            .filter(|queue| queue.is_configured)
+            .map(|queue| queue.name)
+            .collect(),
+        _ => Vec::new(),
+    })
+}
+
+/// A list to choose from, or nothing of it.
+pub(super) fn choice(
+    visit: &StatusHandler,
+    name: &str,
+    label: &str,
+    words: Vec<String>,
+) -> Result<Value, StatusRefusal> {
+    Ok(context! { name, label, value => visit.asked.get(name)?.unwrap_or_default(), words })
+}
+
+fn row(visit: &StatusHandler, job: &Job) -> Value {
+    let [id, status, queue, age, tries, filename, note] =
+        list::cells(&visit.context.config, job, visit.now).map(|cell| shown::line(&cell));
+    context! { id, status, queue, age, tries, filename, note, url => url(Some(job.id), &job.filename) }
+}
+
+/// The page of a job: when it is gone, of its file.
+pub(super) fn url(id: Option<i64>, filename: &str) -> String {
+    let id = id.map(|id| id.to_string());
+    let job = id.iter().map(|id| ("job", &**id));
+    format!("?{}", query::encode([("page", "job")].into_iter().chain(job).chain([("file", filename)])))
+}

@@ -1,0 +1,133 @@
+//! The overview: everything that `pressroom status` says, or its counts alone.
+
+use minijinja::{Value, context};
+use serde_json::{Map, json};
+
+use super::{
+    StatusHandler, form, html, job::fact, jobs, pace::PlotSpan, plot, refresh::Refresh, refusal::StatusRefusal, shown,
+};
+use crate::{
+    admin::{
+        queues::Queue,
+        status::{Finding, Level, Report, RunningJob, json as program, text},
+    },
+    model::{format, status::Status},
+    store::{Action, Mode, View},
+    web::response::Response,
+};
+
+/// What of the report's object is a count or an age, and of nobody's.
+const COUNTS: [&str; 9] =
+    ["state", "now", "queues", "running", "max_running", "last_tick", "last_tick_age", "last_hour", "failures"];
+
+/// So many of the administrators' latest actions are shown.
+const ACTIONS: u32 = 10;
+
+pub(super) fn all(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
+    let report = Report::gather(visit.context, view)?;
+    if html::wants_json(visit.variables, Some(&visit.asked)) {
+        return Ok(in_json(&program::object(&report)));
+    }
+    let span = PlotSpan::named(visit.asked.get("span")?.as_deref());
+    let refresh = Refresh::of(visit, span)?;
+    let values = context! {
+        plots => plot::all(view, span, visit.now)?,
+        spans => PlotSpan::ALL.map(|other| link(visit, other, span)).to_vec(),
+        findings => report.findings.iter().map(finding).collect::<Value>(),
+        running => report.running.iter().map(running).collect::<Value>(),
+        slots => text::slots(&report),
+        actions => view.actions(ACTIONS)?.iter().map(action).collect::<Value>(),
+        facts => text::facts(&report).iter().map(fact).collect::<Value>(),
+        form => form::values(visit, view)?,
+        ..common(&report, &refresh)
+    };
+    Ok(refresh.asked_of(html::page(visit, view, "Overview", "overview.html", values)?))
+}
+
+/// To the plots of another span.
+fn link(visit: &StatusHandler, other: PlotSpan, current: PlotSpan) -> Value {
+    let query = visit.asked.link(&[("span", other.name()), ("said", ""), ("seal", "")]);
+    context! { text => other.title(), current => other == current, url => format!("?{query}") }
+}
+
+fn finding(finding: &Finding) -> Value {
+    context! { level => finding.level.name(), text => shown::line(&finding.text) }
+}
+
+fn action(action: &Action) -> Value {
+    context! { at => format::time(action.at), who => shown::line(&action.who), what => shown::line(&action.what) }
+}
+
+fn running(running: &RunningJob) -> Value {
+    let job = &running.job;
+    context! { text => shown::line(&text::run(running)), url => jobs::url(Some(job.id), &job.filename) }
+}
+
+/// For everybody: how many, how old, and of no job in particular.
+pub(super) fn counts(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
+    let report = Report::at_a_glance(visit.context, view)?;
+    if html::wants_json(visit.variables, Some(&visit.asked)) {
+        return Ok(in_json(&public(&report)));
+    }
+    let refresh = Refresh::of(visit, PlotSpan::Hour)?;
+    let (failed, ended) = (report.failures().map(|(_, count)| count).sum::<u64>(), total(&report));
+    let values = context! {
+        slots => text::slots(&report),
+        oldest => report.oldest.as_ref().map(|(_, since)| format::duration(report.now.since(*since))),
+        last_tick => report.clock.quiet.map(format::duration),
+        last_hour => format!("{failed} of {} failed", format::count(ended, "attempt")),
+        cache => format::count(report.cache.files, "file"),
+        ..common(&report, &refresh)
+    };
+    Ok(refresh.asked_of(html::page(visit, view, "Overview", "counts.html", values)?))
+}
+
+fn total(report: &Report) -> u64 {
+    report.last_hour.iter().map(|(_, count)| count).sum()
+}
+
+fn common(report: &Report, refresh: &Refresh) -> Value {
+    context! {
+        state => report.worst().map_or("well", Level::name),
+        queues => report.queues.iter().map(|queue| row(report, queue)).collect::<Value>(),
+        refresh => refresh.values(),
+    }
+}
+
+fn row(report: &Report, queue: &Queue) -> Value {
+    context! {
+        name => shown::line(&queue.name),
+        value => &*queue.name,
+        mode => queue.state.mode.name(),
+        queued => format!("{} of {}", queue.state.due(), queue.max_queued),
+        started => format!("{} of {}", queue.running, queue.max_running),
+        timed_out => report.failed_in(&queue.name, Status::FailedTimeout),
+        failed => report.failed_in(&queue.name, Status::FailedUnknown),
+        configured => queue.is_configured,
+        deeds => deeds(queue.state.mode),
+    }
+}
+
+/// What can be done with a queue.
+fn deeds(mode: Mode) -> Vec<&'static str> {
+    match mode {
+        Mode::Open => vec!["pause", "drain"],
+        Mode::Paused => vec!["resume", "drain"],
+        Mode::Draining => vec!["resume", "pause"],
+    }
+}
+
+fn in_json(object: &serde_json::Value) -> Response {
+    Response::passing(200).text("application/json", format!("{object}\n"))
+}
+
+/// The report as one object, of which only the counts are left.
+fn public(report: &Report) -> serde_json::Value {
+    let all = program::object(report);
+    let kept = COUNTS.iter().filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone())));
+    let mut object: Map<_, _> = kept.collect();
+    let age = report.oldest.as_ref().map(|(_, since)| report.now.since(*since).as_secs_f64());
+    object.insert("oldest_queued_age".into(), json!(age));
+    object.insert("cache_files".into(), json!(report.cache.files));
+    object.into()
+}
