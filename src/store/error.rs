@@ -4,7 +4,7 @@ use std::{fmt, path::Path};
 
 use rusqlite::ErrorCode;
 
-use super::checked::Unreadable;
+use super::sqlite::checked::Unreadable;
 
 /// Why the database could not be used. Each prints as one sentence.
 #[derive(Debug)]
