@@ -18,8 +18,9 @@ use rusqlite::{
 
 use super::{
     Store, Tx, View,
+    files::trusted,
     mend::LAST_ID,
-    open::{REAL_FILE, connect, prepare, trusted},
+    open::{REAL_FILE, connect, prepare},
     rows::NonNegative,
 };
 use crate::store::{Result, StoreError};

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Store, open::beside};
+use super::{Store, files::beside};
 
 /// How long a process waits for the write lock in all.
 const DEADLINE: Duration = Duration::from_secs(10);

@@ -11,12 +11,7 @@ use std::{
 
 use rusqlite::{Connection, Params, params, params_from_iter, types::ToSqlOutput};
 
-use super::{
-    Store, View,
-    checked::UnreadableRows,
-    claiming::json,
-    open::{SCHEMA, prepare},
-};
+use super::{Store, View, checked::UnreadableRows, claiming::json, open::prepare, schema::SCHEMA};
 use crate::{
     model::{job::Job, status::Status},
     store::{Result, StoreError},

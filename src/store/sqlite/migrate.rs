@@ -10,11 +10,8 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{keeping::row_size, open::SCHEMA};
+use super::{keeping::row_size, schema::SCHEMA};
 use crate::store::Result;
-
-/// What schema.sql describes.
-pub(super) const VERSION: i64 = 2;
 
 /// What has to be done to copied rows; the first leads from version 1 to 2, and so on.
 pub(super) const STEPS: &[&str] = &[

@@ -12,6 +12,7 @@ pub(super) mod claiming;
 pub(super) mod copying;
 pub(super) mod counting;
 pub(super) mod counts;
+pub(super) mod files;
 pub(super) mod finishing;
 pub(super) mod history;
 pub(super) mod keeping;

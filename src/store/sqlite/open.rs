@@ -1,13 +1,6 @@
 //! Making, opening and recognising the database file.
 
-use std::{
-    cell::RefCell,
-    ffi::OsString,
-    fs::{self, OpenOptions},
-    io,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
-    path::{Path, PathBuf},
-};
+use std::{cell::RefCell, os::unix::ffi::OsStrExt, path::Path};
 
 use anyhow::anyhow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
@@ -16,16 +9,13 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig, hook
 use super::{
     Store, Tx, View, busy,
     checked::UnreadableRows,
-    migrate::{VERSION, upgrade, version},
-    schema, upkeep,
+    files::{beside, explain, has_no_room, trusted},
+    migrate::{upgrade, version},
+    schema::{self, SCHEMA, VERSION},
+    upkeep,
 };
-use crate::{
-    model::failpoint,
-    store::{Result, StoreError},
-};
+use crate::store::{Result, StoreError};
 
-/// The tables, as they stand.
-pub(super) const SCHEMA: &str = include_str!("../../../schema.sql");
 const APPLICATION_ID: i64 = 0x5072_6573;
 
 /// Of a connection that writes. The log is cut back to 16 MiB when it starts anew, and copied back by tick and
@@ -152,46 +142,6 @@ impl Store {
 /// For whoever trusts the directory of the database less than itself: the name must not be a link.
 pub(super) const REAL_FILE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
-/// The same file by a path without links, up to its own name. SQLite's check knows no difference between links of the
-/// admin's above the directory and one in the file's place.
-fn without_links(path: &Path) -> Result<PathBuf> {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path.to_owned()) };
-    match dir.canonicalize() {
-        Ok(dir) => Ok(dir.join(name)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StoreError::Missing),
-        Err(error) => Err(StoreError::Other(anyhow!("cannot open {}: {error}", path.display()))),
-    }
-}
-
-/// The path of a database that may be opened by whoever is trusted more than those who can write beside it.
-///
-/// SQLite takes a file with `-journal` behind its name for what is left of a crash, and does what it says, which can be
-/// the removal of any file at all; a database of ours has none. A second name of one of the files can be that of
-/// something else, which would be written to.
-pub(super) fn trusted(path: &Path) -> Result<PathBuf> {
-    let real = without_links(path)?;
-    let refused = |path: &Path, what: &str| {
-        Err(StoreError::Other(anyhow!("{} {what}; nothing is opened until it is moved away", path.display())))
-    };
-    let journal = beside(&real, "-journal");
-    if fs::symlink_metadata(&journal).is_ok() {
-        return refused(&journal, "is none of pressroom's files");
-    }
-    for path in [real.clone(), beside(&real, "-wal"), beside(&real, "-shm")] {
-        match fs::symlink_metadata(&path) {
-            Ok(about) if !(about.is_file() || about.is_symlink() || about.is_dir() && path == real) => {
-                return refused(&path, "is not a regular file");
-            }
-            Ok(about) if about.is_file() && about.nlink() > 1 => {
-                return refused(&path, "has another name (a hard link)");
-            }
-            _ => {}
-        }
-    }
-    failpoint::at("store-looked");
-    Ok(real)
-}
-
 pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let mut conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|error| explain(path, error))?;
@@ -270,35 +220,4 @@ fn recognise(conn: &Connection) -> Result<DatabaseState> {
         (0, 0) if number("schema_version")? == 0 => Ok(DatabaseState::Empty),
         _ => Err(StoreError::Foreign),
     }
-}
-
-/// Whether not even an empty file can be made beside the database, as its log and the index of that have to be.
-fn has_no_room(path: &Path) -> bool {
-    let probe = beside(path, &format!("-probe-{}", std::process::id()));
-    let made = OpenOptions::new().write(true).create_new(true).open(&probe);
-    let _ = made.is_ok().then(|| fs::remove_file(&probe));
-    made.is_err_and(|error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
-}
-
-/// SQLite only says that it cannot open a file; the file system knows why.
-fn explain(path: &Path, error: rusqlite::Error) -> StoreError {
-    if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
-        return error.into();
-    }
-    match OpenOptions::new().read(true).write(true).open(path) {
-        Err(reason) if reason.kind() == io::ErrorKind::NotFound => StoreError::Missing,
-        Err(reason) => StoreError::Other(anyhow!("cannot open {}: {reason}", path.display())),
-        Ok(_) if path.is_symlink() => StoreError::Other(anyhow!(
-            "{} is a symbolic link; put the database itself there, or set `database` to where it is",
-            path.display()
-        )),
-        Ok(_) => StoreError::Other(anyhow!("cannot open {}: {error}", path.display())),
-    }
-}
-
-/// The name of a file that SQLite keeps beside the database.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
 }

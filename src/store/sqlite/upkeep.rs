@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use rusqlite::{hooks::Wal, wal::CheckpointMode};
 
-use super::{Store, View, busy, open::beside, rows::NonNegative};
+use super::{Store, View, busy, files::beside, rows::NonNegative};
 use crate::store::{Result, StoreError};
 
 /// Pages of the log between two commits that copy it back. Whoever opens the database while nobody else has it open

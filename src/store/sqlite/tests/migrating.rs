@@ -8,9 +8,8 @@ use crate::{
     store::{
         StoreError,
         sqlite::{
-            migrate::{STEPS, VERSION, migrate, version},
-            open::SCHEMA,
-            schema,
+            migrate::{STEPS, migrate, version},
+            schema::{self, SCHEMA, VERSION},
         },
     },
 };

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     model::status::Status,
-    store::{Mode, sqlite::open::SCHEMA},
+    store::{Mode, sqlite::schema::SCHEMA},
 };
 
 /// The schema on one line, so that a list may be broken anywhere.
