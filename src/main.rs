@@ -9,6 +9,9 @@ mod exit;
 mod logging;
 mod model;
 mod output;
+#[cfg(test)]
+#[path = "../tests/outside/mod.rs"]
+mod outside;
 mod request;
 mod run;
 mod site;

@@ -64,7 +64,10 @@ fn a_mount_in_a_work_directory_stays_with_all_that_is_in_it() {
     ] {
         let place = work.join(below);
         let Some(mount) = Mount::new(&words, &place) else {
-            eprintln!("SKIPPED: a_mount_in_a_work_directory_stays_with_all_that_is_in_it: nothing can be mounted here");
+            crate::outside::skipped(
+                "a_mount_in_a_work_directory_stays_with_all_that_is_in_it",
+                "nothing can be mounted here",
+            );
             return;
         };
         fs::create_dir_all(place.join("kept")).unwrap();

@@ -18,7 +18,7 @@ const NOBODY: u32 = 65534;
 fn is_root(test: &str) -> bool {
     let root = nix::unistd::Uid::effective().is_root();
     if !root {
-        eprintln!("SKIPPED: {test}: needs root, to become another user");
+        crate::outside::skipped(test, "needs root, to become another user");
     }
     root
 }
@@ -129,8 +129,9 @@ fn a_database_that_is_missing_foreign_newer_or_none_at_all() {
 fn the_database_of_another_machine_is_refused_by_tick_until_it_is_adopted() {
     let site = Site::new().create();
     if site.text("SELECT machine_id FROM meta").is_empty() {
-        eprintln!(
-            "SKIPPED: the_database_of_another_machine_is_refused_by_tick_until_it_is_adopted: no machine id here"
+        crate::outside::skipped(
+            "the_database_of_another_machine_is_refused_by_tick_until_it_is_adopted",
+            "no machine id here",
         );
         return;
     }

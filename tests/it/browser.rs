@@ -16,7 +16,7 @@ const TITLE: &str = "Slow “Île” 紅樓夢 ألف";
 
 fn stage(test: &str, visitor: Visitor) -> Option<(Server, Browser)> {
     let both = Server::start(Kind::Nginx).and_then(|server| Ok((server, Browser::start(visitor)?)));
-    both.map_err(|missing| eprintln!("SKIPPED: {test}: {missing}")).ok()
+    both.map_err(|missing| crate::outside::skipped(test, &missing)).ok()
 }
 
 fn address(server: &Server, title: &str) -> String {
@@ -151,7 +151,7 @@ fn what_a_browser_fetches_ahead_queues_nothing_and_a_click_does() {
     let both = Server::start(Kind::Lighttpd).and_then(|server| Ok((server, Browser::start(USUAL)?)));
     let (server, browser) = match both {
         Ok(both) => both,
-        Err(missing) => return eprintln!("SKIPPED: browser prefetch: {missing}"),
+        Err(missing) => return crate::outside::skipped("browser prefetch", &missing),
     };
     let url = address(&server, "Emma");
     let list = format!("<link rel=prefetch href=\"{url}\"><a href=\"{url}\">Emma</a>");
@@ -170,7 +170,7 @@ fn what_a_browser_fetches_ahead_queues_nothing_and_a_click_does() {
 pub fn assert_accessible(browser: &Browser, what: &str) {
     let axe = format!("{}/target/needs/node_modules/axe-core/axe.min.js", env!("CARGO_MANIFEST_DIR"));
     let Ok(source) = fs::read_to_string(&axe) else {
-        eprintln!("SKIPPED: browser accessibility: axe-core is not installed");
+        crate::outside::skipped("browser accessibility", "axe-core is not installed");
         return;
     };
     browser.script(&source);

@@ -70,7 +70,7 @@ fn limits_above_the_users_own_and_a_low_disk_are_warnings() {
 #[test]
 fn root_checks_with_the_eyes_of_the_cron_user() {
     if !is_root() {
-        eprintln!("SKIPPED: root_checks_with_the_eyes_of_the_cron_user: this is not root");
+        crate::outside::skipped("root_checks_with_the_eyes_of_the_cron_user", "this is not root");
         return;
     }
     let site = Site::new().exporter("true");

@@ -30,7 +30,7 @@ fn container(test: &str, site: &Site, script: &str) -> Option<Done> {
         unshare
     };
     if !geteuid().is_root() || !isolated().arg("true").status().is_ok_and(|status| status.success()) {
-        println!("SKIPPED: {test}: no PID namespaces");
+        crate::outside::skipped(test, "no PID namespaces");
         return None;
     }
     let tick = site.command(&["tick", "--allow-root"]);
@@ -79,7 +79,7 @@ fn a_proc_that_hides_processes_takes_no_seat_for_ever() {
     let first = format!("{hide}; {become_it} \"$0\" \"$@\"; {STARTED}");
     let Some(first) = container(test, &site, &first) else { return };
     if first.output.status.code() == Some(8) {
-        println!("SKIPPED: {test}: no hidepid");
+        crate::outside::skipped(test, "no hidepid");
         return;
     }
     first.exits(0).stderr("");

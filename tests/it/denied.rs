@@ -26,7 +26,10 @@ fn without_proc_or_dev_nothing_is_claimed_and_tick_and_check_say_why() {
         let site = Site::new().create();
         site.ask("Emma").exits(75);
         let Some(tick) = without(&site, mounts, &["tick", "--allow-root"]) else {
-            println!("SKIPPED: without_proc_or_dev_nothing_is_claimed_and_tick_and_check_say_why: no namespaces");
+            crate::outside::skipped(
+                "without_proc_or_dev_nothing_is_claimed_and_tick_and_check_say_why",
+                "no namespaces",
+            );
             return;
         };
         tick.exits(74).warns(why);
@@ -46,7 +49,7 @@ fn a_state_directory_that_cannot_be_written_is_critical() {
     let dir = site.path("s").display().to_string();
     let mounts = format!("mount --bind {dir} {dir}; mount -o remount,ro,bind {dir}");
     let Some(status) = without(&site, &mounts, &["status"]) else {
-        println!("SKIPPED: a_state_directory_that_cannot_be_written_is_critical: no namespaces");
+        crate::outside::skipped("a_state_directory_that_cannot_be_written_is_critical", "no namespaces");
         return;
     };
     status.exits(2).says("cannot be written: Read-only file system");
@@ -62,7 +65,7 @@ fn where_no_lock_can_be_made_a_tick_fails_and_no_job_does() {
     let work = site.path("s/work").display().to_string();
     let mounts = format!("mount --bind {work} {work}; mount -o remount,ro,bind {work}");
     let Some(tick) = without(&site, &mounts, &["tick", "--allow-root"]) else {
-        println!("SKIPPED: where_no_lock_can_be_made_a_tick_fails_and_no_job_does: no namespaces");
+        crate::outside::skipped("where_no_lock_can_be_made_a_tick_fails_and_no_job_does", "no namespaces");
         return;
     };
     tick.exits(74).warns("work cannot be written: Read-only file system; mount it for writing");

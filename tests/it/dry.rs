@@ -215,7 +215,7 @@ fn it_plans_while_another_tick_is_at_work() {
 #[test]
 fn it_works_for_a_user_without_any_right_to_write() {
     if !nix::unistd::Uid::effective().is_root() {
-        eprintln!("SKIPPED: it_works_for_a_user_without_any_right_to_write: needs root, to become another user");
+        crate::outside::skipped("it_works_for_a_user_without_any_right_to_write", "needs root, to become another user");
         return;
     }
     let site = busy_site();

@@ -95,7 +95,7 @@ fn is_told_well(done: &Done, deed: &str) {
 fn can_mount(test: &str) -> bool {
     let can = geteuid().is_root() && Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|it| it.success());
     if !can {
-        println!("SKIPPED: {test}: no mount namespaces");
+        crate::outside::skipped(test, "no mount namespaces");
     }
     can
 }

@@ -19,7 +19,7 @@ impl SmallDisk {
         if mounted.as_ref().is_ok_and(|output| output.status.success()) {
             return Some(Self(dir));
         }
-        eprintln!("SKIPPED: {test}: cannot mount a tmpfs (needs root)");
+        crate::outside::skipped(test, "cannot mount a tmpfs (needs root)");
         None
     }
 
@@ -33,7 +33,10 @@ impl SmallDisk {
         if made && ran(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&dir)) {
             return Some(Self(dir));
         }
-        println!("SKIPPED: {test}: cannot make and mount a file system by {} (needs root and a loop device)", mkfs[0]);
+        crate::outside::skipped(
+            test,
+            &format!("cannot make and mount a file system by {} (needs root and a loop device)", mkfs[0]),
+        );
         None
     }
 

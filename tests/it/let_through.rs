@@ -155,7 +155,7 @@ fn a_broken_database_is_refused_with_its_path() {
 #[test]
 fn a_site_made_for_a_group_of_many_is_warned_of() {
     if !nix::unistd::Uid::effective().is_root() {
-        eprintln!("SKIPPED: a_site_made_for_a_group_of_many_is_warned_of: this is not root");
+        crate::outside::skipped("a_site_made_for_a_group_of_many_is_warned_of", "this is not root");
         return;
     }
     // Users that every Debian has: the group of nobody is that of sync as well, and daemon has one of its own.

@@ -107,8 +107,9 @@ os._exit(3)'"#;
 #[test]
 fn a_traced_leader_is_waited_for_and_its_end_is_lost_if_nobody_tells_it() {
     if !nix::unistd::geteuid().is_root() {
-        eprintln!(
-            "SKIPPED: a_traced_leader_is_waited_for_and_its_end_is_lost_if_nobody_tells_it: only root may trace everywhere"
+        crate::outside::skipped(
+            "a_traced_leader_is_waited_for_and_its_end_is_lost_if_nobody_tells_it",
+            "only root may trace everywhere",
         );
         return;
     }

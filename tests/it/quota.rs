@@ -27,7 +27,7 @@ impl Quota {
         if geteuid().is_root() && made.is_ok_and(|output| output.status.success()) {
             return Some(quota);
         }
-        println!("SKIPPED: {test}: no quota on a btrfs (needs root, a loop device and btrfs-progs)");
+        crate::outside::skipped(test, "no quota on a btrfs (needs root, a loop device and btrfs-progs)");
         None
     }
 

@@ -8,7 +8,7 @@ use crate::{site::Site, strays::nobody_is_left};
 fn site(test: &str, program: &str, script: &str, settings: &str) -> Option<Site> {
     let dirs = ["/usr/local/bin", "/usr/bin", "/bin"];
     if !dirs.iter().any(|dir| Path::new(dir).join(program).exists()) {
-        eprintln!("SKIPPED: {test}: {program} is not installed");
+        crate::outside::skipped(test, &format!("{program} is not installed"));
         return None;
     }
     Some(Site::new().exporter_with(script, &format!("max_attempts = 1\n{settings}")).by_nobody().create())

@@ -112,8 +112,9 @@ fn sentence(text: &str, part: &str) -> Option<String> {
 fn whatever_refuses_requests_or_ticks_is_critical_in_their_own_words() {
     let can = geteuid().is_root() && Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|it| it.success());
     if !can {
-        println!(
-            "SKIPPED: whatever_refuses_requests_or_ticks_is_critical_in_their_own_words: needs root and namespaces"
+        crate::outside::skipped(
+            "whatever_refuses_requests_or_ticks_is_critical_in_their_own_words",
+            "needs root and namespaces",
         );
         return;
     }

@@ -12,7 +12,7 @@ use start::{Kind, Server};
 fn with(kind: Kind, test: &str, check: impl FnOnce(&Server)) {
     match Server::start(kind) {
         Ok(server) => check(&server),
-        Err(missing) => eprintln!("SKIPPED: {test}: {missing}"),
+        Err(missing) => crate::outside::skipped(test, &missing),
     }
 }
 

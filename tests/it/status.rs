@@ -193,7 +193,7 @@ fn promtool_accepts_the_metrics_and_the_alert_rules() {
     let promtool =
         Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let Ok(mut promtool) = promtool else {
-        eprintln!("SKIPPED: promtool_accepts_the_metrics_and_the_alert_rules: there is no promtool");
+        crate::outside::skipped("promtool_accepts_the_metrics_and_the_alert_rules", "there is no promtool");
         return;
     };
     promtool.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();

@@ -18,8 +18,9 @@ fn start_of(pid: u32) -> String {
 #[test]
 fn what_cannot_be_killed_keeps_its_slot_and_each_round_says_why() {
     if !geteuid().is_root() {
-        eprintln!(
-            "SKIPPED: what_cannot_be_killed_keeps_its_slot_and_each_round_says_why: only root has what others cannot kill"
+        crate::outside::skipped(
+            "what_cannot_be_killed_keeps_its_slot_and_each_round_says_why",
+            "only root has what others cannot kill",
         );
         return;
     }
@@ -53,7 +54,7 @@ fn what_cannot_be_killed_keeps_its_slot_and_each_round_says_why() {
 #[test]
 fn trees_that_cannot_be_ended_hold_up_no_ring() {
     if !geteuid().is_root() {
-        eprintln!("SKIPPED: trees_that_cannot_be_ended_hold_up_no_ring: only root has what others cannot kill");
+        crate::outside::skipped("trees_that_cannot_be_ended_hold_up_no_ring", "only root has what others cannot kill");
         return;
     }
     let site = Site::new().exporter(HELD).more("[queue.default]\nmax_running = 4\n").by_nobody().create();

@@ -77,7 +77,7 @@ fn a_command_that_fails_ends_with_its_code_although_it_cannot_say_why() {
 #[test]
 fn a_line_is_one_write() {
     if !std::path::Path::new("/usr/bin/strace").exists() {
-        println!("SKIPPED: a_line_is_one_write: strace is not installed");
+        crate::outside::skipped("a_line_is_one_write", "strace is not installed");
         return;
     }
     let site = Site::new().exporter("exit 3").create();

@@ -14,7 +14,7 @@ fn can_inject(test: &str) -> bool {
     let tried = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     let can = tried.is_ok_and(|tried| tried.status.success());
     if !can {
-        eprintln!("SKIPPED: {test}: strace cannot trace here");
+        crate::outside::skipped(test, "strace cannot trace here");
     }
     can
 }

@@ -131,7 +131,10 @@ fn a_missing_state_directory_says_what_to_run() {
 #[test]
 fn root_gives_it_to_a_user_and_a_group_and_keeps_them_later() {
     if !Uid::effective().is_root() {
-        println!("skipped: only root can give a state directory away");
+        crate::outside::skipped(
+            "root_gives_it_to_a_user_and_a_group_and_keeps_them_later",
+            "only root can give a state directory away",
+        );
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -151,7 +154,10 @@ fn root_gives_it_to_a_user_and_a_group_and_keeps_them_later() {
 #[test]
 fn a_user_outside_the_group_is_told_how_to_join_it() {
     if !Uid::effective().is_root() {
-        println!("skipped: only root can give a state directory away");
+        crate::outside::skipped(
+            "a_user_outside_the_group_is_told_how_to_join_it",
+            "only root can give a state directory away",
+        );
         return;
     }
     let dir = tempfile::tempdir().unwrap();

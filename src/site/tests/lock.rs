@@ -98,7 +98,7 @@ fn what_is_missing_or_no_lock_file_is_told_as_that() {
 #[test]
 fn a_lock_of_another_user_is_unverified() {
     if !Uid::effective().is_root() && env::var_os("PRESSROOM_TEST_INSIDE").is_none() {
-        println!("skipped: only root has two users");
+        crate::outside::skipped("a_lock_of_another_user_is_unverified", "only root has two users");
         return;
     }
     if inside("site::tests::lock::a_lock_of_another_user_is_unverified", "022") {

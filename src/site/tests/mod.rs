@@ -50,7 +50,7 @@ fn inside_as(name: &str, umask: &str, user: u32) -> bool {
     }
     let ended = shell.env("PRESSROOM_TEST_INSIDE", umask).output().unwrap();
     if matches!(ended.status.code(), Some(126 | 127)) {
-        println!("skipped: another user cannot run the tests from here");
+        crate::outside::skipped(name, "another user cannot run the tests from here");
         return false;
     }
     let said = String::from_utf8_lossy(&ended.stdout);

@@ -112,7 +112,10 @@ fn another_file_system_below_the_state_directory_is_refused() {
     let world = World::new();
     let mount = Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(world.site.cache()).output();
     if !mount.is_ok_and(|mount| mount.status.success()) {
-        println!("skipped: a tmpfs cannot be mounted here");
+        crate::outside::skipped(
+            "another_file_system_below_the_state_directory_is_refused",
+            "a tmpfs cannot be mounted here",
+        );
         return;
     }
     let problems = world.site.problems(&world.config);

@@ -170,7 +170,10 @@ fn a_run_that_is_overdue_is_killed_with_its_tree() {
 #[test]
 fn who_may_not_be_killed_is_reported() {
     if !nix::unistd::geteuid().is_root() {
-        return; // Only root can make a process that we may not kill.
+        return crate::outside::skipped(
+            "who_may_not_be_killed_is_reported",
+            "only root can make a process that we may not kill",
+        );
     }
     alone(|| {
         let world = World::sh("sleep 1000");

@@ -94,7 +94,7 @@ fn on_a_terminal_it_asks_first() {
     let site = site();
     site.ask_for(&["Emma", "Nana"]);
     let Some(no) = site.on_terminal("jobs cancel --exporter epub", "n\n") else {
-        eprintln!("SKIPPED: on_a_terminal_it_asks_first: there is no script(1)");
+        crate::outside::skipped("on_a_terminal_it_asks_first", "there is no script(1)");
         return;
     };
     no.says("cancel 2 jobs? [y/N]");

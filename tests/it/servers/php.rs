@@ -76,10 +76,12 @@ fn start(server: &mut Server, program: PathBuf, shipped: &Path) -> String {
 
 #[test]
 fn the_php_page_works_with_the_pool_that_is_shipped_and_logs_what_it_cannot_use() {
-    let Some((fpm, pool)) = installed() else { return eprintln!("SKIPPED: the PHP page: php-fpm is not installed") };
+    let Some((fpm, pool)) = installed() else {
+        return crate::outside::skipped("the PHP page", "php-fpm is not installed");
+    };
     let mut server = match Server::start(Kind::Nginx) {
         Ok(server) => server,
-        Err(missing) => return eprintln!("SKIPPED: the PHP page: {missing}"),
+        Err(missing) => return crate::outside::skipped("the PHP page", &missing),
     };
     let url = start(&mut server, fpm, &pool);
     let log = server.site.path("web/pages.log");

@@ -12,7 +12,7 @@ use crate::{
 
 fn stage(test: &str, visitor: Visitor) -> Option<(Server, Browser)> {
     let both = Server::start(Kind::Nginx).and_then(|server| Ok((server, Browser::start(visitor)?)));
-    both.map_err(|missing| eprintln!("SKIPPED: {test}: {missing}")).ok()
+    both.map_err(|missing| crate::outside::skipped(test, &missing)).ok()
 }
 
 /// With a past of two hours, a failure with a hostile log, and more jobs than one page shows.

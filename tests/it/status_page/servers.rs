@@ -74,7 +74,7 @@ fn acts(server: &Server, admin: &str, other: &str) {
 fn with(kind: Kind, test: &str) {
     match Server::start(kind) {
         Ok(server) => the_page_needs_a_password_and_obeys_its_admin(&server),
-        Err(missing) => eprintln!("SKIPPED: {test}: {missing}"),
+        Err(missing) => crate::outside::skipped(test, &missing),
     }
 }
 
@@ -116,7 +116,7 @@ fn nobody_becomes_an_admin_of_a_public_page_by_claiming_a_name() {
     for kind in [Kind::Nginx, Kind::NginxAccel, Kind::Apache, Kind::Lighttpd, Kind::Busybox] {
         match Server::start_open(kind) {
             Ok(server) => claims_are_not_believed(&server),
-            Err(missing) => eprintln!("SKIPPED: public status page: {missing}"),
+            Err(missing) => crate::outside::skipped("public status page", &missing),
         }
     }
 }
