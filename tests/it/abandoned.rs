@@ -1,6 +1,6 @@
 //! Jobs that nobody asks about any more are dropped, where that is wanted; who still asks is noted, and seldom.
 
-use crate::{
+use crate::support::{
     classes::{NOTING, later, request, set_mode},
     site::Site,
     together::Beside,
@@ -78,7 +78,7 @@ fn whoever_waits_is_asking() {
     assert!(asked(&site) >= 95_000);
     let waiting = Beside::start(&mut site.command(&["request", "epub", "title=Emma", "--wait", "1min"]));
     site.clock(200.0);
-    crate::site::wait_until("it has asked", || asked(&site) >= 195_000);
+    crate::support::site::wait_until("it has asked", || asked(&site) >= 195_000);
     drop(waiting);
 }
 
@@ -90,7 +90,7 @@ fn a_request_that_cannot_note_it_answers_all_the_same() {
     let writer = site.database();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut command = site.command(&["request", "epub", "title=Emma"]);
-    crate::site::Done::of(command.env("PRESSROOM_TEST_BUSY", "100")).exits(75).stdout("queued 1\n");
+    crate::support::site::Done::of(command.env("PRESSROOM_TEST_BUSY", "100")).exits(75).stdout("queued 1\n");
     writer.execute_batch("ROLLBACK").unwrap();
 }
 

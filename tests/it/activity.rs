@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::site::Site;
+use crate::support::site::Site;
 
 fn lines(site: &Site) -> Vec<Value> {
     let text = fs::read_to_string(site.path("s/log/activity.log")).unwrap_or_default();

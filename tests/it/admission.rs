@@ -1,6 +1,6 @@
 //! What the host allows: running exporters, free memory, free disk. What is held back is visible with the reason.
 
-use crate::{
+use crate::support::{
     running::{go, start},
     site::Site,
     together::wait_for_runs,

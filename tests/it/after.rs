@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{
+use crate::support::{
     site::{Done, Site, wait_until},
     together::wait_for_runs,
 };
@@ -163,7 +163,7 @@ fn a_failure_counts_only_if_it_started_since() {
 #[test]
 fn a_job_asked_for_during_a_round_and_claimed_by_it_counts() {
     let site = made();
-    let round = crate::together::Paused::at(&site, "tick-before-claim", &["tick", "--allow-root", "--wait"]);
+    let round = crate::support::together::Paused::at(&site, "tick-before-claim", &["tick", "--allow-root", "--wait"]);
     let edited = from_now(0);
     ask_after(&site, &edited).exits(75);
     wait_until("the moment has come", || {

@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use crate::{
+use crate::support::{
     running::{go, held_by, results},
     site::{Site, wait_until},
     together::wait_for_runs,
@@ -64,7 +64,7 @@ fn a_mount_in_a_work_directory_stays_with_all_that_is_in_it() {
     ] {
         let place = work.join(below);
         let Some(mount) = Mount::new(&words, &place) else {
-            crate::outside::skipped(
+            crate::support::outside::skipped(
                 "a_mount_in_a_work_directory_stays_with_all_that_is_in_it",
                 "nothing can be mounted here",
             );

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     together::wait_for_runs,
 };

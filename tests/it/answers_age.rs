@@ -1,6 +1,6 @@
 //! How long a failure is the answer, and how long rows are kept.
 
-use crate::site::Site;
+use crate::support::site::Site;
 
 /// Two ticks: the first one after a jump of the clock expires nothing.
 fn ticks_at(site: &Site, seconds: f64) {
@@ -9,7 +9,7 @@ fn ticks_at(site: &Site, seconds: f64) {
     site.tick().exits(0);
 }
 
-fn look(site: &Site) -> crate::site::Done {
+fn look(site: &Site) -> crate::support::site::Done {
     site.run(&["request", "epub", "title=Emma", "--no-enqueue"])
 }
 

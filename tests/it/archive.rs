@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
-use crate::{
+use crate::support::{
     classes::{attempts, request, run_all},
     outside::has,
     site::Site,

@@ -1,6 +1,6 @@
 //! `check` names what is wrong with queues, lanes, sources and schedules, and says where.
 
-use crate::site::Site;
+use crate::support::site::Site;
 
 const LANG: &str = "[exporter.epub.params.lang]\npattern = \"[a-z]+\"\ndefault = \"en\"\n";
 

@@ -4,7 +4,7 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt};
 
 use serde_json::json;
 
-use crate::site::Site;
+use crate::support::site::Site;
 
 const RULES: &str = r#"
 [exporter.epub.params.lang]

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::{
+use crate::support::{
     site::{Done, Site},
     together::copy_program,
 };
@@ -16,11 +16,7 @@ const NOBODY: u32 = 65534;
 
 /// For tests in which root becomes somebody else. `false`: this is not root.
 fn is_root(test: &str) -> bool {
-    let root = nix::unistd::Uid::effective().is_root();
-    if !root {
-        crate::outside::skipped(test, "needs root, to become another user");
-    }
-    root
+    crate::support::outside::is_root(test, "needs root, to become another user")
 }
 
 /// The program as nobody, from a place that nobody can reach.
@@ -129,7 +125,7 @@ fn a_database_that_is_missing_foreign_newer_or_none_at_all() {
 fn the_database_of_another_machine_is_refused_by_tick_until_it_is_adopted() {
     let site = Site::new().create();
     if site.text("SELECT machine_id FROM meta").is_empty() {
-        crate::outside::skipped(
+        crate::support::outside::skipped(
             "the_database_of_another_machine_is_refused_by_tick_until_it_is_adopted",
             "no machine id here",
         );
@@ -166,7 +162,10 @@ fn root_does_not_tick_and_does_not_own_a_site_unless_told_so() {
     fs::set_permissions(site.dir(), fs::Permissions::from_mode(0o755)).unwrap();
     site.run(&["check", "--create", "--user", "nobody", "--group", "nogroup"]).exits(0).says("nobody:nogroup");
     site.run(&["tick"]).exits(78).stdout("").stderr("pressroom: exporters must not run as root; become nobody\n");
-    crate::dry::writes_nothing(&site, || site.run(&["tick", "--dry-run"])).exits(0).stdout("").stderr("");
+    crate::support::untouched::writes_nothing(&site, || site.run(&["tick", "--dry-run"]))
+        .exits(0)
+        .stdout("")
+        .stderr("");
     Done::of(&mut as_nobody(&site, &["tick"])).exits(0).stdout("").stderr("");
 }
 
@@ -217,7 +216,7 @@ fn a_directory_of_the_cache_that_cannot_be_written_is_named() {
 /// Whoever is told to run `check --create` is told the whole of it, wherever the sentence comes from.
 #[test]
 fn the_command_that_mends_a_site_is_printed_whole() {
-    let site = crate::site::Site::new().create();
+    let site = crate::support::site::Site::new().create();
     let whole = format!(" --config {}`", site.config().display());
     let moved = "UPDATE meta SET machine_id = 'another'";
     site.database().execute(moved, []).unwrap();

@@ -8,9 +8,9 @@ use std::{
 
 use nix::unistd::Uid;
 
-use crate::{
+use crate::support::{
+    accounts::{CRON, shared_site, two_users},
     site::{Done, Site},
-    users::{CRON, shared_site, two_users},
 };
 
 #[test]

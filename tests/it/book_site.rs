@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{
+use crate::support::{
     classes::{lines, request, run_all, shell},
     outside::has,
     site::{Site, wait_until},
@@ -45,7 +45,7 @@ fn the_book_site_makes_each_book_once_and_everything_from_it() {
     let site = with_stand_ins();
     let lingering = Beside::start(&mut site.command(&["tick", "--allow-root", "--for", "10min"]));
     let ask = |kind: &str| shell(&site, &format!("pressroom request {kind} book=emma lang=en --wait 1min"));
-    let answers = crate::together::at_once(["cover", "kindle", "pdf", "epub", "pdf"].map(ask));
+    let answers = crate::support::together::at_once(["cover", "kindle", "pdf", "epub", "pdf"].map(ask));
     for answer in answers {
         answer.exits(0).says("emma-en.");
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::{
+use crate::support::{
     outside::{assert_valid_epub, has, has_file},
     site::Site,
 };

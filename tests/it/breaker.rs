@@ -5,7 +5,7 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::{
+use crate::support::{
     running::{results, start},
     site::{Done, Site, wait_until},
     together::wait_for_runs,

@@ -1,14 +1,12 @@
 //! A real browser: what a visitor sees from the first click to the file on the disk, with scripts and without.
 
-pub mod driver;
-
 use std::fs;
 
-use driver::{Browser, USUAL, Visitor};
 use serde_json::Value;
 
-use crate::{
-    servers::start::{Kind, Server},
+use crate::support::{
+    browser::{Browser, USUAL, Visitor, assert_accessible},
+    server::{Kind, Server},
     site::wait_until,
 };
 
@@ -16,7 +14,7 @@ const TITLE: &str = "Slow “Île” 紅樓夢 ألف";
 
 fn stage(test: &str, visitor: Visitor) -> Option<(Server, Browser)> {
     let both = Server::start(Kind::Nginx).and_then(|server| Ok((server, Browser::start(visitor)?)));
-    both.map_err(|missing| crate::outside::skipped(test, &missing)).ok()
+    both.map_err(|missing| crate::support::outside::skipped(test, &missing)).ok()
 }
 
 fn address(server: &Server, title: &str) -> String {
@@ -151,7 +149,7 @@ fn what_a_browser_fetches_ahead_queues_nothing_and_a_click_does() {
     let both = Server::start(Kind::Lighttpd).and_then(|server| Ok((server, Browser::start(USUAL)?)));
     let (server, browser) = match both {
         Ok(both) => both,
-        Err(missing) => return crate::outside::skipped("browser prefetch", &missing),
+        Err(missing) => return crate::support::outside::skipped("browser prefetch", &missing),
     };
     let url = address(&server, "Emma");
     let list = format!("<link rel=prefetch href=\"{url}\"><a href=\"{url}\">Emma</a>");
@@ -164,21 +162,4 @@ fn what_a_browser_fetches_ahead_queues_nothing_and_a_click_does() {
     browser.click("a");
     comes_to(&browser, "queued");
     assert_eq!(server.site.count("SELECT count(*) FROM job"), 1);
-}
-
-/// No violation that axe-core knows of.
-pub fn assert_accessible(browser: &Browser, what: &str) {
-    let axe = format!("{}/target/needs/node_modules/axe-core/axe.min.js", env!("CARGO_MANIFEST_DIR"));
-    let Ok(source) = fs::read_to_string(&axe) else {
-        crate::outside::skipped("browser accessibility", "axe-core is not installed");
-        return;
-    };
-    browser.script(&source);
-    let run = "const done = arguments[arguments.length - 1]; \
-               axe.run(document).then(found => done(found.violations), error => done(String(error)))";
-    let violations = browser.later(run);
-    let brief = |found: &Value| format!("{}: {} {}", found["id"], found["help"], found["nodes"][0]["html"]);
-    let list: Vec<_> =
-        violations.as_array().unwrap_or_else(|| panic!("{what}: {violations}")).iter().map(brief).collect();
-    assert!(list.is_empty(), "{what}: {list:#?}");
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, time::Instant};
 
-use crate::{
+use crate::support::{
     classes::{attempts, lines, run_all},
     site::Site,
 };
@@ -47,7 +47,7 @@ fn in_ten_minutes_each_class_runs_as_often_as_due_and_never_twice_at_once() {
         site.brief_tick().exits(0).stdout("").stderr("");
         let most = "SELECT coalesce(max(jobs), 0) FROM (SELECT count(*) AS jobs FROM job GROUP BY exporter)";
         assert!(site.count(most) <= 1, "more than one of a class is enqueued");
-        crate::together::wait_for_runs(&site);
+        crate::support::together::wait_for_runs(&site);
     }
     run_all(&site);
     for ((class, every), first) in CLASSES.into_iter().zip(first) {
@@ -74,12 +74,12 @@ fn a_class_that_takes_long_drops_its_beats_and_holds_up_nobody() {
         site.clock(f64::from(second));
         site.brief_tick().exits(0).stderr("");
         let others = "SELECT count(*) FROM job WHERE status = 1 AND exporter <> 'sync'";
-        crate::site::wait_until("the others have ended", || site.count(others) == 0);
+        crate::support::site::wait_until("the others have ended", || site.count(others) == 0);
     }
     assert_eq!(attempts(&site, "sync"), 1);
     assert!(attempts(&site, "build") >= 2);
-    crate::classes::touch(&site, "go");
-    crate::together::wait_for_runs(&site);
+    crate::support::classes::touch(&site, "go");
+    crate::support::together::wait_for_runs(&site);
     run_all(&site);
     assert_eq!(attempts(&site, "sync"), 1, "nothing was saved up");
     site.clock(140.0);

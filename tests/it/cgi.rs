@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 
 use serde_json::Value;
 
-use crate::{
+use crate::support::{
     site::Site,
     web::{RULES, Reply, ask, cgi, get, post, program, reply, reply_to_body, reply_to_form, site},
 };
@@ -102,7 +102,9 @@ fn a_started_job_says_how_far_it_is() {
     let site = Site::new().exporter_with(script, RULES).create();
     get(&site, "title=Emma", &[]).is(202);
     site.brief_tick();
-    crate::site::wait_until("the progress is noted", || site.count("SELECT count(*) FROM job WHERE percent = 40") == 1);
+    crate::support::site::wait_until("the progress is noted", || {
+        site.count("SELECT count(*) FROM job WHERE percent = 40") == 1
+    });
     let json = get(&site, "title=Emma", JSON).is(202).json();
     assert_eq!(
         (&json["state"], &json["percent"], &json["message"]),
@@ -110,8 +112,8 @@ fn a_started_job_says_how_far_it_is() {
     );
     get(&site, "title=Emma", &[]).is(202).says("value=\"40\"").says("Fetching images");
     std::fs::write(site.path("go"), "").unwrap();
-    crate::site::wait_until("the file is there", || site.cached("epub/Emma.epub").exists());
-    crate::site::wait_until("the job is done", || jobs(&site) == 0);
+    crate::support::site::wait_until("the file is there", || site.cached("epub/Emma.epub").exists());
+    crate::support::site::wait_until("the job is done", || jobs(&site) == 0);
     get(&site, "title=Emma", &[]).is(200);
 }
 
@@ -604,7 +606,7 @@ fn a_short_export_arrives_within_one_request() {
     let site = site().more("[http]\nmax_wait = \"1m\"\n").create();
     let waiting =
         cgi(&site, "GET", "/epub", "title=Emma&wait=50").stdout(std::process::Stdio::piped()).spawn().unwrap();
-    crate::site::wait_until("it is queued", || jobs(&site) == 1);
+    crate::support::site::wait_until("it is queued", || jobs(&site) == 1);
     site.tick();
     let output = waiting.wait_with_output().unwrap().stdout;
     let text = String::from_utf8(output).unwrap();
@@ -802,7 +804,7 @@ fn a_task_that_is_waited_for_is_done() {
     let more = "[http]\nmax_wait = \"1m\"\n[exporter.reindex]\nweb = true\noutput = \"none\"\ncommand = [\"true\"]\n";
     let site = site().more(more).create();
     let waiting = cgi(&site, "GET", "/reindex", "wait=50").stdout(std::process::Stdio::piped()).spawn().unwrap();
-    crate::site::wait_until("it is queued", || jobs(&site) == 1);
+    crate::support::site::wait_until("it is queued", || jobs(&site) == 1);
     site.tick();
     let text = String::from_utf8(waiting.wait_with_output().unwrap().stdout).unwrap();
     assert!(text.starts_with("Status: 200 OK\r\n") && text.contains("What you asked for has been done."), "{text}");

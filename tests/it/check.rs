@@ -5,14 +5,10 @@ use std::{
     os::unix::fs::PermissionsExt,
 };
 
-use crate::site::{Done, Site};
+use crate::support::site::{Done, Site};
 
 /// A user that every Debian has, and whose crontab the tests pretend to use.
 const USER: &str = "daemon";
-
-fn is_root() -> bool {
-    nix::unistd::Uid::effective().is_root()
-}
 
 #[track_caller]
 fn check(site: &Site) -> Done {
@@ -69,8 +65,7 @@ fn limits_above_the_users_own_and_a_low_disk_are_warnings() {
 
 #[test]
 fn root_checks_with_the_eyes_of_the_cron_user() {
-    if !is_root() {
-        crate::outside::skipped("root_checks_with_the_eyes_of_the_cron_user", "this is not root");
+    if !crate::support::outside::is_root("root_checks_with_the_eyes_of_the_cron_user", "this is not root") {
         return;
     }
     let site = Site::new().exporter("true");

@@ -2,7 +2,7 @@
 
 use std::{fs, time::SystemTime};
 
-use crate::site::Site;
+use crate::support::{classes::forget_the_boot, site::Site};
 
 /// A site with a file, a failure, a waiting job, and a tick that knows the time.
 fn lived_in() -> Site {
@@ -30,13 +30,6 @@ fn everything_has_expired(site: &Site) {
     assert_eq!(site.names("s/cache/epub"), [""; 0]);
     assert_eq!(site.count("SELECT count(*) FROM job WHERE status <> 0"), 0);
     assert_eq!(site.count("SELECT count(*) FROM job"), 1);
-}
-
-/// As if the machine had been started anew: then the clock that nobody sets tells nothing about the time between.
-pub fn forget_the_boot(site: &Site) {
-    let mark = fs::read_to_string(site.path("s/tick.lock")).unwrap();
-    let (before, _) = mark.rsplit_once("boot ").unwrap();
-    fs::write(site.path("s/tick.lock"), format!("{before}boot {:36}\n", "an earlier one")).unwrap();
 }
 
 #[test]
@@ -133,7 +126,7 @@ fn a_jump_does_not_end_a_running_export() {
     }
     site.clock(0.0);
     fs::write(site.path("go"), "").unwrap();
-    crate::together::wait_for_runs(&site);
+    crate::support::together::wait_for_runs(&site);
     site.ask("Emma").exits(0);
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 1);
 }

@@ -5,7 +5,7 @@ use std::{fs, process::Command};
 
 use nix::unistd::geteuid;
 
-use crate::site::{Done, Site, wait_until};
+use crate::support::site::{Done, Site, wait_until};
 
 /// Hangs at the first start, and is made whole at the next.
 const HANGS_ONCE: &str = r#"if [ -e ../../../up ]; then echo whole >"$1"; exit; fi; : >../../../up; exec sleep 1000"#;
@@ -30,7 +30,7 @@ fn container(test: &str, site: &Site, script: &str) -> Option<Done> {
         unshare
     };
     if !geteuid().is_root() || !isolated().arg("true").status().is_ok_and(|status| status.success()) {
-        crate::outside::skipped(test, "no PID namespaces");
+        crate::support::outside::skipped(test, "no PID namespaces");
         return None;
     }
     let tick = site.command(&["tick", "--allow-root"]);
@@ -79,7 +79,7 @@ fn a_proc_that_hides_processes_takes_no_seat_for_ever() {
     let first = format!("{hide}; {become_it} \"$0\" \"$@\"; {STARTED}");
     let Some(first) = container(test, &site, &first) else { return };
     if first.output.status.code() == Some(8) {
-        crate::outside::skipped(test, "no hidepid");
+        crate::support::outside::skipped(test, "no hidepid");
         return;
     }
     first.exits(0).stderr("");

@@ -6,10 +6,10 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::{
+use crate::support::{
+    accounts::{CRON, shared_site, two_users},
     outside::has,
     site::{Site, kill, wait_long_until, wait_until},
-    users::{CRON, shared_site, two_users},
 };
 
 const TEST: &str = "cron_makes_books_by_both_lines_of_the_example_and_no_tick_waits_for_its_exporter";

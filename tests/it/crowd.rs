@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, process::Command};
 
-use crate::{
+use crate::support::{
     site::Site,
     together::{TICK, at_once, request},
 };

@@ -1,6 +1,6 @@
 //! `--not-before`: a job that is put off, and somebody who wants it sooner.
 
-use crate::{
+use crate::support::{
     classes::{NOTING, later, lines, request, run_all},
     site::Site,
 };

@@ -1,20 +1,10 @@
 //! `--after` for a file that is made from another one: it began when its source did.
 
-use crate::site::Site;
-
-/// A second exporter that is made from the first one's files.
-pub const PDF: &str = r#"
-[exporter.pdf]
-source = "epub"
-command = ["/bin/cp", "{source}", "{output}"]
-filename = "{title}.pdf"
-[exporter.pdf.params.title]
-required = true
-"#;
+use crate::support::{formats::PDF, site::Site};
 
 #[track_caller]
 fn until_done(site: &Site) {
-    crate::site::wait_until("nothing is queued", || {
+    crate::support::site::wait_until("nothing is queued", || {
         site.tick().exits(0).stderr("");
         site.count("SELECT count(*) FROM job") == 0
     });

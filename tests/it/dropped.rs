@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use crate::{
-    classes::{later, request, set_mode},
-    clocks::forget_the_boot,
+use crate::support::{
+    classes::{forget_the_boot, later, request, set_mode},
     site::Site,
     together::AFTER_ITS_ROUND,
 };
@@ -340,8 +339,8 @@ fn a_visitor_is_told_in_the_language_of_the_page() {
     let web = "[exporter.page]\nweb = true\ncommand = [\"/bin/sh\", \"-c\", \"echo x >\\\"$0\\\"\", \"{output}\"]\nfilename = \"page.txt\"\n";
     let site = Site::new().more(web).create();
     let page = |language: &str| {
-        let mut request = crate::web::cgi(&site, "GET", "/page", "");
-        crate::web::reply(request.env("HTTP_ACCEPT_LANGUAGE", language))
+        let mut request = crate::support::web::cgi(&site, "GET", "/page", "");
+        crate::support::web::reply(request.env("HTTP_ACCEPT_LANGUAGE", language))
     };
     page("en").is(202);
     site.run(&["jobs", "cancel", "1"]).exits(0);

@@ -3,64 +3,16 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::unix::{
-        fs::{FileTypeExt, MetadataExt, PermissionsExt},
-        process::CommandExt,
-    },
-    path::{Path, PathBuf},
+    os::unix::{fs::PermissionsExt, process::CommandExt},
 };
 
-use crate::{
+use crate::support::{
     site::{Done, Site, wait_until},
     together::{TICK, copy_program},
+    untouched::{listing, writes_nothing},
 };
 
 const DRY: [&str; 2] = ["tick", "--dry-run"];
-
-/// Mode, owner, size, time and bytes of everything below a directory. Not the ctime: for root SQLite confirms the owner
-/// of what lies beside a database, which changes nothing else.
-#[derive(Debug, PartialEq)]
-struct Seen {
-    mode: u32,
-    owner: (u32, u32),
-    size: u64,
-    inode: u64,
-    mtime: (i64, i64),
-    bytes: Vec<u8>,
-}
-
-fn listing(dir: &Path, into: &mut BTreeMap<PathBuf, Seen>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let about = fs::symlink_metadata(&path).unwrap();
-        let readable = about.is_file() && !about.file_type().is_fifo();
-        let seen = Seen {
-            mode: about.mode(),
-            owner: (about.uid(), about.gid()),
-            size: about.size(),
-            inode: about.ino(),
-            mtime: (about.mtime(), about.mtime_nsec()),
-            bytes: if readable { fs::read(&path).unwrap() } else { Vec::new() },
-        };
-        into.insert(path.clone(), seen);
-        if about.is_dir() {
-            listing(&path, into);
-        }
-    }
-}
-
-/// Runs it and compares the whole state directory before and after.
-#[track_caller]
-pub fn writes_nothing<T>(site: &Site, run: impl FnOnce() -> T) -> T {
-    let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
-    listing(&site.path("s"), &mut before);
-    let done = run();
-    listing(&site.path("s"), &mut after);
-    let paths: Vec<_> =
-        before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path)).collect();
-    assert!(paths.is_empty(), "changed: {paths:?}");
-    done
-}
 
 #[track_caller]
 fn dry(site: &Site) -> Done {
@@ -203,7 +155,7 @@ fn without_the_log_beside_the_database_none_is_made() {
 #[test]
 fn it_plans_while_another_tick_is_at_work() {
     let site = busy_site();
-    let at_work = crate::together::Paused::at(&site, "tick-before-reap", &TICK);
+    let at_work = crate::support::together::Paused::at(&site, "tick-before-reap", &TICK);
     let database = site.database();
     database.execute_batch("BEGIN IMMEDIATE; UPDATE job SET percent = NULL").unwrap();
     dry(&site).says("claim job 5");
@@ -214,8 +166,10 @@ fn it_plans_while_another_tick_is_at_work() {
 /// Somebody who may read everything and write nothing.
 #[test]
 fn it_works_for_a_user_without_any_right_to_write() {
-    if !nix::unistd::Uid::effective().is_root() {
-        crate::outside::skipped("it_works_for_a_user_without_any_right_to_write", "needs root, to become another user");
+    if !crate::support::outside::is_root(
+        "it_works_for_a_user_without_any_right_to_write",
+        "needs root, to become another user",
+    ) {
         return;
     }
     let site = busy_site();

@@ -3,9 +3,7 @@
 
 use std::{fs, process::Command};
 
-use nix::unistd::geteuid;
-
-use crate::{
+use crate::support::{
     site::{Done, Site},
     web,
 };
@@ -93,11 +91,7 @@ fn is_told_well(done: &Done, deed: &str) {
 }
 
 fn can_mount(test: &str) -> bool {
-    let can = geteuid().is_root() && Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|it| it.success());
-    if !can {
-        crate::outside::skipped(test, "no mount namespaces");
-    }
-    can
+    crate::support::outside::has_mounts(test)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{
+use crate::support::{
     running::{go, start},
     site::{LIMITS, Site, wait_until},
     together::{Beside, wait_for_runs},

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{
+use crate::support::{
     site::{Done, Site, kill, wait_until},
     web::get,
 };

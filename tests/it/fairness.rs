@@ -1,6 +1,6 @@
 //! A low priority waits but does not starve, and a client with many books does not hold up the next one's first.
 
-use crate::{
+use crate::support::{
     classes::{NOTING, lines, request, run_all, shell},
     site::{Done, Site},
 };

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::{
+use crate::support::{
+    accounts::{WEB, become_and_run, shared_site, two_users},
     outside::skipped,
     site::{Site, wait_until},
-    users::{WEB, become_and_run, shared_site, two_users},
 };
 
 #[test]

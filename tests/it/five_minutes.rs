@@ -9,7 +9,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{
+use crate::support::{
     outside::{assert_valid_epub, has},
     site::{Done, kill},
 };

@@ -1,6 +1,6 @@
 //! Parameters of every type, kept as JSON, and jobs that are found by them.
 
-use crate::{classes::request, site::Site};
+use crate::support::{classes::request, site::Site};
 
 const ORDER: &str = r#"
 [exporter.order]

@@ -2,7 +2,7 @@
 
 use std::{fs, io::Write, path::PathBuf, process::Command};
 
-use crate::{
+use crate::support::{
     site::Site,
     together::{Paused, TICK},
 };
@@ -19,7 +19,7 @@ impl SmallDisk {
         if mounted.as_ref().is_ok_and(|output| output.status.success()) {
             return Some(Self(dir));
         }
-        crate::outside::skipped(test, "cannot mount a tmpfs (needs root)");
+        crate::support::outside::skipped(test, "cannot mount a tmpfs (needs root)");
         None
     }
 
@@ -33,7 +33,7 @@ impl SmallDisk {
         if made && ran(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&dir)) {
             return Some(Self(dir));
         }
-        crate::outside::skipped(
+        crate::support::outside::skipped(
             test,
             &format!("cannot make and mount a file system by {} (needs root and a loop device)", mkfs[0]),
         );
@@ -128,7 +128,7 @@ fn a_full_disk_serves_what_is_there_and_recovers_by_itself() {
     assert!(disk.free() > 1 << 20);
     database(&site).execute("DELETE FROM job WHERE filename LIKE 'epub/book%'", []).unwrap();
     site.ask("Nana").exits(75).says("queued ");
-    crate::site::wait_until("both books are made", || {
+    crate::support::site::wait_until("both books are made", || {
         site.tick().exits(0);
         jobs(&site) == 0
     });
@@ -281,7 +281,7 @@ fn logs(site: &Site, count: u32, result: &str, offset: u32) {
          SELECT printf('%026d', i + {offset}), 1, 'epub/x.epub', 'epub', '{{}}', 'default', 2, 1, 1, 1, json(?1),
                 strftime('%s', 'now') * 1000 - 60000 + i, '{result}', 1, 65536, 600 FROM n"
     );
-    database(site).execute(&sql, [crate::site::LIMITS]).unwrap();
+    database(site).execute(&sql, [crate::support::site::LIMITS]).unwrap();
     for number in 1..=count {
         fs::write(site.path(&format!("disk/s/log/{:026}.log", number + offset)), vec![b'x'; 65536]).unwrap();
     }
@@ -344,7 +344,7 @@ fn a_full_disk_that_copies_on_write_ends_no_process() {
     }
     site.ask("Nana").exits(69).stdout("unavailable the disk is full\n");
     site.run(&["status"]).exits(2);
-    crate::site::wait_until("what has expired is pruned, and books are taken again", || {
+    crate::support::site::wait_until("what has expired is pruned, and books are taken again", || {
         let tick = site.run(&["tick", "--allow-root"]);
         assert!([Some(0), Some(74)].contains(&tick.output.status.code()), "{}", tick.err());
         [Some(0), Some(75)].contains(&site.ask("Nana").output.status.code())

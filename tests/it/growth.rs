@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{
+use crate::support::{
     classes::run_all,
     site::{Site, wait_until},
 };
@@ -22,7 +22,7 @@ fn flood(site: &Site, count: u32, ok: bool, offset: u32) {
                 strftime('%s', 'now') * 1000 - 60000 + i, '{result}', 1, 1, 4096, 600 FROM n"
     );
     let database = site.database();
-    database.execute(&sql, [crate::site::LIMITS]).unwrap();
+    database.execute(&sql, [crate::support::site::LIMITS]).unwrap();
     database.execute("UPDATE meta SET history_size = (SELECT sum(log_size + row_size) FROM attempt)", []).unwrap();
     for number in 1..=count {
         fs::write(site.path(&format!("s/log/{:026}.log", number + offset)), "x").unwrap();

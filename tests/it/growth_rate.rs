@@ -1,6 +1,6 @@
 //! `new_per_client`: how fast one client may queue new jobs. What is there already, and what others want, does not count.
 
-use crate::{
+use crate::support::{
     classes::{DERIVED_QUEUES, request, run_all},
     site::Site,
 };

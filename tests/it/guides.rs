@@ -9,7 +9,7 @@ use std::{
 use tempfile::TempDir;
 use toml::{Table, Value};
 
-use crate::site::Done;
+use crate::support::site::Done;
 
 /// Stands before a block of TOML that belongs to a larger file, and is not seen by readers.
 const FRAGMENT: &str = "<!-- a fragment -->";

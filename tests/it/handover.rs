@@ -1,17 +1,17 @@
 //! One lingering tick follows another: no ring and no end of a run is lost between them, one successor waits and no
 //! more, and whoever is killed leaves the rest to the next.
 
+use std::{fs, path::PathBuf};
+
+use crate::support::{
+    site::{Site, wait_until},
+    together::{Beside, wait_for_runs},
+};
+
 mod due;
 mod ends;
 mod places;
 mod rings;
-
-use std::{fs, path::PathBuf};
-
-use crate::{
-    site::{Site, wait_until},
-    together::{Beside, wait_for_runs},
-};
 
 /// A tick that lingers, and stops at the points that the test names.
 struct Tick {

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     together::{Beside, Paused, wait_for_runs},
 };
@@ -83,7 +83,7 @@ fn a_broken_file_is_told_once_and_what_was_in_force_stays() {
         site.run(&["status", "--format", format]).exits(2).says(&place).says(mark);
     }
     site.run(&["status", "--format", "prometheus"]).exits(2).says("pressroom_state 2");
-    crate::status_page::see(&site, "anna", "").is(500).says(&place);
+    crate::support::status_site::see(&site, "anna", "").is(500).says(&place);
     for _ in 0..3 {
         ring(&site);
     }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     together::{TICK, wait_for_runs},
 };

@@ -1,6 +1,6 @@
 //! Lanes: small jobs do not wait behind big ones, and leave the lane when they turn out to be big after all.
 
-use crate::{
+use crate::support::{
     classes::{lines, request, run_all},
     site::Site,
 };

@@ -6,7 +6,7 @@ use std::{
     process::{Child, Stdio},
 };
 
-use crate::{
+use crate::support::{
     site::{Site, kill, wait_until},
     web::{cgi, site},
 };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     strays::nobody_is_left,
 };
@@ -21,7 +21,7 @@ fn come_late(script: &str, point: &str) -> Site {
     let gate = site.path("gate");
     let mut tick = site.command(&["tick", "--allow-root", "--wait"]);
     tick.env("PRESSROOM_TEST_POINT", format!("{point}=pause:{}", gate.display()));
-    let tick = crate::together::Beside::start(&mut tick);
+    let tick = crate::support::together::Beside::start(&mut tick);
     wait_until("the point is reached", || site.path("gate.reached").exists());
     site.database().execute_batch(TAKE).unwrap();
     let row = row(&site);
@@ -66,9 +66,9 @@ fn an_exporter_whose_run_cannot_open_the_database_is_ended() {
     let gate = site.path("gate");
     let mut tick = site.command(&["tick", "--allow-root", "--wait"]);
     tick.env("PRESSROOM_TEST_POINT", format!("run-spawned=pause:{}", gate.display()));
-    let tick = crate::together::Beside::start(&mut tick);
+    let tick = crate::support::together::Beside::start(&mut tick);
     wait_until("the point is reached", || site.path("gate.reached").exists());
-    crate::together::wait_for_round(&site);
+    crate::support::together::wait_for_round(&site);
     fs::rename(site.path("s/queue"), site.path("away")).unwrap();
     fs::write(gate, "").unwrap();
     tick.end().exits(0).stdout("");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::site::Site;
+use crate::support::site::Site;
 
 /// A configuration whose exporter `epub` has `rule` for its title.
 fn with_title(rule: &str) -> Site {
@@ -154,8 +154,7 @@ fn a_broken_database_is_refused_with_its_path() {
 
 #[test]
 fn a_site_made_for_a_group_of_many_is_warned_of() {
-    if !nix::unistd::Uid::effective().is_root() {
-        crate::outside::skipped("a_site_made_for_a_group_of_many_is_warned_of", "this is not root");
+    if !crate::support::outside::is_root("a_site_made_for_a_group_of_many_is_warned_of", "this is not root") {
         return;
     }
     // Users that every Debian has: the group of nobody is that of sync as well, and daemon has one of its own.

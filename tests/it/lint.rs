@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
+use crate::support::{
     site::{Done, Site},
     web::{RULES, cgi, program},
 };
@@ -38,7 +38,7 @@ fn assert_clean(linter: &str, what: &str, message: &[u8]) {
 #[test]
 fn a_linter_finds_no_error_in_any_answer() {
     let Some(linter) = linter() else {
-        crate::outside::skipped("an HTTP linter", "httplint is not installed");
+        crate::support::outside::skipped("an HTTP linter", "httplint is not installed");
         return;
     };
     let script = r#"[ "$2" = Bad ] && exit 65; printf "%s\n" "$2" >"$1""#;
@@ -69,7 +69,7 @@ fn a_linter_finds_no_error_in_any_answer() {
 #[test]
 fn a_linter_finds_no_error_in_the_status_page() {
     let Some(linter) = linter() else {
-        crate::outside::skipped("an HTTP linter for the status page", "httplint is not installed");
+        crate::support::outside::skipped("an HTTP linter for the status page", "httplint is not installed");
         return;
     };
     let site = Site::new().create();

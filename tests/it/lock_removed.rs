@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     together::{Beside, Paused, wait_for_runs},
 };

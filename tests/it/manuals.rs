@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
-use crate::{outside::has, site::Site};
+use crate::support::{outside::has, site::Site};
 
 /// Commands with others below them.
 const FAMILIES: [(&str, &[&str]); 2] = [

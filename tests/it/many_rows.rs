@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::{
+use crate::support::{
     classes::{NOTING, lines, request},
     site::Site,
     together::{Paused, TICK},

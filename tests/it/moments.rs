@@ -3,10 +3,10 @@
 
 use std::fs;
 
-use crate::{
+use crate::support::{
     classes::{attempts, later, lines, request, run_all, set_mode, touch},
+    formats::{EPUB, site},
     site::{Site, wait_until},
-    sources::{EPUB, site},
     together::{Paused, TICK, wait_for_runs},
 };
 

@@ -5,13 +5,11 @@ use std::{fs, os::unix::fs::MetadataExt, process::Command};
 
 use nix::unistd::geteuid;
 
-use crate::site::{Done, Site};
+use crate::support::site::{Done, Site};
 
 /// The command after this part of the site was mounted once more in its own place. `None`: that cannot be done here.
 fn beside_a_mount(test: &str, site: &Site, part: &str, words: &[&str]) -> Option<Done> {
-    let can = geteuid().is_root() && Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|it| it.success());
-    if !can {
-        crate::outside::skipped(test, "needs root and namespaces");
+    if !crate::support::outside::has_mounts(test) {
         return None;
     }
     let command = site.command(words);
@@ -62,8 +60,10 @@ fn one_exporters_directory_on_another_mount_is_named_by_check_status_and_its_att
 
 #[test]
 fn files_of_the_cache_that_were_given_away_are_named_and_put_right() {
-    if !geteuid().is_root() {
-        crate::outside::skipped("files_of_the_cache_that_were_given_away_are_named_and_put_right", "needs root");
+    if !crate::support::outside::is_root(
+        "files_of_the_cache_that_were_given_away_are_named_and_put_right",
+        "needs root",
+    ) {
         return;
     }
     let site = Site::new().by_nobody().create();
@@ -108,7 +108,7 @@ fn a_status_of_roots_counts_what_is_free_for_others() {
     let script = "truncate -s 32M image && mkfs.ext4 -q -m 50 image && mkdir disk && mount -o loop image disk";
     let made = Command::new("sh").args(["-c", script]).current_dir(site.dir()).output();
     if !(geteuid().is_root() && made.is_ok_and(|made| made.status.success())) {
-        crate::outside::skipped(test, "needs root, a loop device and mkfs.ext4");
+        crate::support::outside::skipped(test, "needs root, a loop device and mkfs.ext4");
         return;
     }
     let site = site.create();

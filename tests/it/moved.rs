@@ -1,6 +1,6 @@
 //! The configuration has changed under queued jobs: their queue, their exporter or both are gone.
 
-use crate::{
+use crate::support::{
     classes::{NOTING, lines, request, run_all},
     site::Site,
 };
@@ -80,7 +80,7 @@ fn a_day_without_ticks_does_not_count_for_a_job_whose_exporter_is_gone() {
     let site = Site::new().more(&format!("{SLOW}{OLD}")).create();
     request(&site, "old title=Emma").exits(75);
     let site = site.more("");
-    crate::classes::later(&site, 25.0 * 3600.0);
+    crate::support::classes::later(&site, 25.0 * 3600.0);
     assert_eq!(site.count("SELECT count(*) FROM job"), 1);
 }
 

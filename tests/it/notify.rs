@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::Value;
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     strays::nobody_is_left,
     together::{AFTER_ITS_ROUND, Beside, end_unheard},

@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
+use crate::support::{
     running::{go, held_by, note, results},
     site::{Done, Site, wait_until},
     strays::nobody_is_left,
@@ -106,11 +106,10 @@ os._exit(3)'"#;
 /// For the kernel a traced process has ended only when its tracer has heard of it.
 #[test]
 fn a_traced_leader_is_waited_for_and_its_end_is_lost_if_nobody_tells_it() {
-    if !nix::unistd::geteuid().is_root() {
-        crate::outside::skipped(
-            "a_traced_leader_is_waited_for_and_its_end_is_lost_if_nobody_tells_it",
-            "only root may trace everywhere",
-        );
+    if !crate::support::outside::is_root(
+        "a_traced_leader_is_waited_for_and_its_end_is_lost_if_nobody_tells_it",
+        "only root may trace everywhere",
+    ) {
         return;
     }
     for (kill_after, tells, result) in [("1m", true, "exit"), ("100ms", false, "lost")] {

@@ -3,7 +3,7 @@
 
 use std::{fs, process::Command};
 
-use crate::{
+use crate::support::{
     site::{Done, Site, wait_until},
     together::Beside,
 };
@@ -29,7 +29,7 @@ const TICK_AND_WAIT: [&str; 3] = ["tick", "--allow-root", "--wait"];
 /// Ten queued books, of which so many may run at once. `None`: only root can become somebody without rights.
 fn ten_books(test: &str, at_once: u32) -> Option<Site> {
     if !nix::unistd::geteuid().is_root() {
-        crate::outside::skipped(test, "only root can become a user with few processes");
+        crate::support::outside::skipped(test, "only root can become a user with few processes");
         return None;
     }
     let settings = format!(
@@ -110,7 +110,7 @@ fn whatever_the_kernel_refuses_a_run_the_job_goes_back() {
     let Some(site) = ten_books("whatever_the_kernel_refuses_a_run_the_job_goes_back", 10) else { return };
     let has_strace = Command::new("strace").arg("-V").output().is_ok();
     if !has_strace {
-        return crate::outside::skipped("whatever_the_kernel_refuses_a_run_the_job_goes_back", "no strace");
+        return crate::support::outside::skipped("whatever_the_kernel_refuses_a_run_the_job_goes_back", "no strace");
     }
     for refused in ["pipe2:error=ENFILE", "mkdir:error=EDQUOT", "mkdir:error=ENOSPC", "timerfd_create:error=ENOMEM"] {
         let inject = format!("inject={refused}");
@@ -147,7 +147,7 @@ fn a_lingering_tick_pauses_while_the_machine_refuses_and_says_it_once() {
         raise.args(["--reuid", &user, "--regid", &user, "--clear-groups", "prlimit", "--pid", &pid, "--nproc=500:500"]);
         Done::of(&mut raise).exits(0);
         wait_until("all are made", || site.names("s/cache/epub").len() == 40);
-        crate::together::wait_for_runs(&site);
+        crate::support::together::wait_for_runs(&site);
         tick.stop().exits(0);
         assert_eq!(said().matches(told).count(), 1, "{}", said());
         assert_eq!(site.count("SELECT count(*) FROM attempt WHERE result <> 'ok'"), 0);

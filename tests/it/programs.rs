@@ -6,10 +6,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
+use crate::support::{
     classes::{later, set_mode},
     outside::has,
-    servers::start::{Kind, Server},
+    server::{Kind, Server},
     site::{Done, Site, wait_until},
     web::{RULES, Reply, ask, cgi, get, site},
 };
@@ -45,7 +45,7 @@ fn who_wants_neither_a_page_nor_json_is_told_to_come_again() {
         assert!((2..=30).contains(&queued.retry_after()), "{queued:?}");
     }
     let mut without = cgi(&site, "GET", "/epub", "title=Emma");
-    is_a_line(crate::web::reply(without.env_remove("HTTP_ACCEPT")).is(503), "queued: ");
+    is_a_line(crate::support::web::reply(without.env_remove("HTTP_ACCEPT")).is(503), "queued: ");
     // The address says more than the header.
     assert_eq!(get(&site, "title=Emma&format=json", &[CURL]).is(202).json()["state"], "queued");
     get(&site, "title=Emma&format=page", &[CURL]).is(202).has("content-type", "text/html; charset=utf-8");
@@ -190,7 +190,7 @@ fn fails(server: &Server, line: &str, title: &str, status: i32) {
 fn lines(program: &'static str, test: &str, saved: &str, failed: i32) {
     let server = match Server::start(Kind::NginxAccel) {
         Ok(server) => server,
-        Err(missing) => return crate::outside::skipped(test, &missing),
+        Err(missing) => return crate::support::outside::skipped(test, &missing),
     };
     let lines: Vec<_> = ["web.md", "integration.md"].iter().flat_map(|page| documented(page, program)).collect();
     assert!(lines.len() >= 2, "{lines:?}");

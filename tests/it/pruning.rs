@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::site::Site;
+use crate::support::site::Site;
 
 fn with_cache(settings: &str) -> Site {
     let head = format!("state_dir = \"s\"\n[cache]\nmin_free = \"0B\"\n{settings}\n[host]\nmin_free_memory = \"0B\"\n");

@@ -1,6 +1,6 @@
 //! `pressroom queues`, seen through requests and ticks.
 
-use crate::admin::site;
+use crate::support::admin::site;
 
 #[test]
 fn a_paused_queue_takes_requests_and_starts_nothing_until_it_is_resumed() {

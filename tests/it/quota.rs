@@ -10,7 +10,7 @@ use std::{
 
 use nix::unistd::geteuid;
 
-use crate::site::{Site, wait_until};
+use crate::support::site::{Site, wait_until};
 
 /// A file system with much space, on which a subvolume may have this many MiB. Unmounted when dropped.
 struct Quota(PathBuf);
@@ -27,7 +27,7 @@ impl Quota {
         if geteuid().is_root() && made.is_ok_and(|output| output.status.success()) {
             return Some(quota);
         }
-        crate::outside::skipped(test, "no quota on a btrfs (needs root, a loop device and btrfs-progs)");
+        crate::support::outside::skipped(test, "no quota on a btrfs (needs root, a loop device and btrfs-progs)");
         None
     }
 

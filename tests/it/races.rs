@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     together::{Beside, Paused, TICK, request, wait_for_round, wait_for_runs},
 };

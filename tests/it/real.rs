@@ -2,13 +2,13 @@
 
 use std::{fs, path::Path};
 
-use crate::{site::Site, strays::nobody_is_left};
+use crate::support::{site::Site, strays::nobody_is_left};
 
 /// A site whose exporter runs this program; `None` where it is not installed.
 fn site(test: &str, program: &str, script: &str, settings: &str) -> Option<Site> {
     let dirs = ["/usr/local/bin", "/usr/bin", "/bin"];
     if !dirs.iter().any(|dir| Path::new(dir).join(program).exists()) {
-        crate::outside::skipped(test, &format!("{program} is not installed"));
+        crate::support::outside::skipped(test, &format!("{program} is not installed"));
         return None;
     }
     Some(Site::new().exporter_with(script, &format!("max_attempts = 1\n{settings}")).by_nobody().create())

@@ -1,6 +1,6 @@
 //! What is recorded of an attempt, and for how long.
 
-use crate::{
+use crate::support::{
     rogue::{ends, python},
     site::Site,
 };

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 
-use crate::{
+use crate::support::{
     running::{HELD, go, held, held_by, kill_run, note, noted, results, signal_run, start},
     site::{Site, wait_until},
     strays::{nobody_is_left, strays},
@@ -107,7 +107,7 @@ fn after_a_reboot_nobody_is_killed_for_a_number_in_the_note() {
     let stranger = Beside::start(Command::new("sleep").arg("1000").stdin(Stdio::null()));
     let about = std::fs::read_to_string(format!("/proc/{}/stat", stranger.id())).unwrap();
     let start = about.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().to_owned();
-    let lock = crate::running::lock(&site);
+    let lock = crate::support::running::lock(&site);
     kill_run(&site);
     for key in ["run", "leader"] {
         note(&site, key, &format!("{} {start}", stranger.id()));

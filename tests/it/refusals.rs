@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::site::{Done, Site};
+use crate::support::site::{Done, Site};
 
 const JSON: [&str; 5] = ["request", "epub", "title=Nana", "--format", "json"];
 

@@ -2,9 +2,9 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
-use nix::unistd::geteuid;
+use Deed::{Done as Did, ReadOnly};
 
-use crate::{
+use crate::support::{
     site::{Done, Site},
     web,
 };
@@ -16,8 +16,6 @@ enum Deed {
     /// This part of it is mounted read-only.
     ReadOnly(&'static str),
 }
-
-use Deed::{Done as Did, ReadOnly};
 
 /// The name, what happens, and a part of the sentence; whether requests are refused, or ticks alone.
 const TABLE: [(&str, Deed, &str, bool); 19] = [
@@ -110,12 +108,7 @@ fn sentence(text: &str, part: &str) -> Option<String> {
 
 #[test]
 fn whatever_refuses_requests_or_ticks_is_critical_in_their_own_words() {
-    let can = geteuid().is_root() && Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|it| it.success());
-    if !can {
-        crate::outside::skipped(
-            "whatever_refuses_requests_or_ticks_is_critical_in_their_own_words",
-            "needs root and namespaces",
-        );
+    if !crate::support::outside::has_mounts("whatever_refuses_requests_or_ticks_is_critical_in_their_own_words") {
         return;
     }
     for (name, deed, part, refuses_requests) in TABLE {

@@ -1,6 +1,6 @@
 //! Each newly failed job is told once on the tick's stderr, which cron mails.
 
-use crate::{
+use crate::support::{
     site::Site,
     together::{AFTER_ITS_ROUND, end_unheard},
 };

@@ -1,6 +1,6 @@
 //! What `request` answers, in every state that the command line knows.
 
-use crate::site::Site;
+use crate::support::site::Site;
 
 #[test]
 fn a_book_is_queued_made_and_served() {

@@ -8,7 +8,7 @@ use std::{
 
 use rusqlite::Connection;
 
-use crate::{
+use crate::support::{
     running::{self, held},
     site::{Done, Site},
     together::{Beside, Paused, at_once, request},
@@ -210,7 +210,7 @@ fn nothing_is_restored_while_somebody_works() {
     restore(&site).exits(69).warns("a tick is at work; stop cron, wait until it has ended");
     ticking.go_on().exits(0);
     running::go(&site);
-    crate::together::wait_for_runs(&site);
+    crate::support::together::wait_for_runs(&site);
     let writing = Paused::at(&site, "request-before-commit", &["request", "epub", "title=Nana"]);
     let mut command = site.command(&["restore", "saved.db"]);
     Done::of(command.env("PRESSROOM_TEST_BUSY", "200")).exits(69).warns("the database is busy");
@@ -224,7 +224,7 @@ fn a_job_that_ran_when_the_backup_was_made_is_queued_again_without_being_counted
     let site = held("");
     backup(&site).exits(0);
     running::go(&site);
-    crate::together::wait_for_runs(&site);
+    crate::support::together::wait_for_runs(&site);
     site.tick().exits(0).stderr("");
     fs::remove_file(site.cached("epub/Emma.epub")).unwrap();
     restore(&site).exits(0);

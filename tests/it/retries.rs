@@ -1,6 +1,6 @@
 //! After a failure: whether, when and under which limits a job runs again.
 
-use crate::{running::results, site::Site};
+use crate::support::{running::results, site::Site};
 
 fn site(script: &str, settings: &str) -> Site {
     Site::new().exporter_with(script, settings).create()

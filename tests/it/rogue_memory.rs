@@ -1,6 +1,6 @@
 //! Exporters that want ten gigabytes, through the real request, tick and run.
 
-use crate::rogue::{ends, python};
+use crate::support::rogue::{ends, python};
 
 const MEMORY: &str = "limits.memory = \"100MB\"";
 

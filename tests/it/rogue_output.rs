@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{
+use crate::support::{
     rogue::{Ended, ends},
     running::{held_by, kill_run, noted},
     site::{Site, wait_until},

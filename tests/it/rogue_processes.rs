@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::rogue::{ends, ends_at, python, site};
+use crate::support::rogue::{ends, ends_at, python, site};
 
 #[test]
 fn one_that_ignores_sigterm_is_killed() {

@@ -1,6 +1,6 @@
 //! Exporters that claim success without an acceptable file, or spoil their own surroundings.
 
-use crate::rogue::{ends, ends_at, site};
+use crate::support::rogue::{ends, ends_at, site};
 
 #[track_caller]
 fn is_no_output(script: &str, why: &str) {

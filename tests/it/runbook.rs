@@ -3,10 +3,10 @@
 
 use std::{fs, path::Path};
 
-use crate::{
+use crate::support::{
     admin::site_with,
     site::{Done, Site, wait_until},
-    status_page,
+    status_site::see,
     together::Paused,
 };
 
@@ -28,7 +28,7 @@ fn both_say(site: &Site, exit: i32, cause: &str) {
 /// The status page as well.
 #[track_caller]
 fn page_says(site: &Site, cause: &str) {
-    status_page::see(site, "anna", "").is(200).says(&cause.replace('\'', "&#x27;"));
+    see(site, "anna", "").is(200).says(&cause.replace('\'', "&#x27;"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Schedules: once when due, whoever ticks; what was missed is made up once; a clock that is set does no harm.
 
-use crate::{
+use crate::support::{
     classes::{attempts, lines, request, set_mode, touch},
     site::{Site, wait_until},
     together::{TICK, at_once, wait_for_runs},
@@ -125,7 +125,8 @@ fn the_dry_run_shows_the_next_times_and_queues_nothing() {
 #[test]
 fn a_lingering_tick_is_woken_by_a_beat() {
     let site = site(NOTING).more(CONFIG_FAST);
-    let lingering = crate::together::Beside::start(&mut site.command(&["tick", "--allow-root", "--for", "10min"]));
+    let lingering =
+        crate::support::together::Beside::start(&mut site.command(&["tick", "--allow-root", "--for", "10min"]));
     wait_until("three beats", || lines(&site, "runs").len() >= 3);
     drop(lingering);
     wait_for_runs(&site);

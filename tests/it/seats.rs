@@ -1,6 +1,6 @@
 //! Queues: never more at once than one allows, in its order; full, paused, draining and forgotten ones.
 
-use crate::{
+use crate::support::{
     classes::{NOTING, lines, request, run_all, set_mode, shell},
     site::{Site, wait_until},
     together::{Beside, at_once},

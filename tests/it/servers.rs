@@ -1,18 +1,16 @@
 //! The same table of requests against the web servers themselves, with the configurations of `docs/examples/`.
 
-pub mod http;
+use crate::support::server::{Kind, Server};
+
 mod php;
 mod slow;
-pub mod start;
 mod table;
-
-use start::{Kind, Server};
 
 /// Runs a check against one server, if it is installed.
 fn with(kind: Kind, test: &str, check: impl FnOnce(&Server)) {
     match Server::start(kind) {
         Ok(server) => check(&server),
-        Err(missing) => crate::outside::skipped(test, &missing),
+        Err(missing) => crate::support::outside::skipped(test, &missing),
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::site::Done;
+use crate::support::site::Done;
 
 const GUIDE: &str = include_str!("../../docs/shared-host.md");
 

@@ -2,31 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::{
+use crate::support::{
     classes::{attempts, later, lines, request, run_all, set_mode, shell, touch},
+    formats::{EPUB, site},
     site::{Site, wait_until},
     together::{Beside, at_once, wait_for_runs},
 };
-
-/// A PDF and, from that, a preview: each is its source and its own name.
-pub const DERIVED: &str = r#"
-[queue.paper]
-[exporter.pdf]
-queue = "paper"
-source = "epub"
-command = ["/bin/sh", "-c", 'echo pdf >>../../../runs; { cat "$2"; echo pdf; } >"$1"', "sh", "{output}", "{source}"]
-filename = "{title}.pdf"
-[exporter.preview]
-queue = "paper"
-source = "pdf"
-command = ["/bin/sh", "-c", 'echo preview >>../../../runs; cp "$2" "$1"', "sh", "{output}", "{source}"]
-filename = "{title}.png"
-"#;
-pub const EPUB: &str = r#"echo epub >>../../../runs; echo "$2" >"$1""#;
-
-pub fn site(script: &str) -> Site {
-    Site::new().exporter(script).more(&DERIVED.replace("{ cat", "{{ cat").replace("pdf; }", "pdf; }}")).create()
-}
 
 #[test]
 fn ten_clients_who_ask_at_once_cause_one_run_of_each() {
@@ -266,7 +247,7 @@ fn a_source_that_cannot_be_looked_at_stops_no_other_job() {
     site.tick().exits(0);
     assert!(site.cached("text/a.txt").exists());
     std::fs::set_permissions(site.path("s/cache/epub"), std::fs::Permissions::from_mode(0o2750)).unwrap();
-    crate::site::wait_until("the PDF is made", || {
+    crate::support::site::wait_until("the PDF is made", || {
         site.tick().exits(0);
         site.cached("pdf/Nana.pdf").exists()
     });

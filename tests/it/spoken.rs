@@ -1,6 +1,6 @@
 //! What an exporter says while it works and when it fails: read safely, and shown to whoever asks.
 
-use crate::{
+use crate::support::{
     running::{go, held_by},
     site::{Site, wait_until},
     together::wait_for_runs,

@@ -1,6 +1,6 @@
 //! Stale answers: the old file is served while a new one is made, or when it cannot be.
 
-use crate::{
+use crate::support::{
     classes::{later, request, run_all, set_mode},
     site::Site,
 };
@@ -40,7 +40,7 @@ fn the_old_file_is_served_marked_stale_while_a_new_one_is_made() {
 #[test]
 fn the_old_file_is_served_when_no_new_one_can_be_made() {
     let site = with_old_file();
-    crate::classes::touch(&site, "broken");
+    crate::support::classes::touch(&site, "broken");
     assert_eq!(answer(&site), (0, true.into()));
     run_all(&site);
     assert_eq!(answer(&site), (0, true.into()));
@@ -96,13 +96,14 @@ const BROKEN: [(&str, &str); 5] = [
 #[test]
 fn a_stale_file_is_served_by_every_way_in_whatever_is_wrong_with_the_database() {
     for (what, harm) in BROKEN {
-        let extra = format!("{STALE}\n{}", crate::web::RULES);
+        let extra = format!("{STALE}\n{}", crate::support::web::RULES);
         let site = Site::new().by_nobody().exporter_with("echo old >\"$1\"", &extra).create();
         site.ask("Emma").exits(75);
         site.run(&["tick", "--wait"]).exits(0);
         site.clock(660.0);
-        let done =
-            crate::site::Done::of(std::process::Command::new("sh").args(["-c", harm]).current_dir(site.path("s")));
+        let done = crate::support::site::Done::of(
+            std::process::Command::new("sh").args(["-c", harm]).current_dir(site.path("s")),
+        );
         done.exits(0);
         assert_eq!(answer(&site), (0, true.into()), "{what}");
         let plain = site.ask("Emma");
@@ -115,12 +116,12 @@ fn a_stale_file_is_served_by_every_way_in_whatever_is_wrong_with_the_database() 
             let text = std::fs::read_to_string(site.config()).unwrap();
             std::fs::write(site.config(), format!("{text}{more}")).unwrap();
             for query in ["title=Emma", "title=Emma&wait=1m"] {
-                let file = crate::web::get(&site, query, &[("HTTP_ACCEPT", "*/*")]);
+                let file = crate::support::web::get(&site, query, &[("HTTP_ACCEPT", "*/*")]);
                 assert!(file.is(200).header("cache-status").starts_with("pressroom; hit; ttl=-"), "{what}: {file:?}");
                 let handed = !file.header("x-sendfile").is_empty() || !file.header("x-accel-redirect").is_empty();
                 assert!(file.text() == "old\n" || (handed && sendfile != "off"), "{what} {sendfile}: {file:?}");
             }
-            let json = crate::web::get(&site, "title=Emma&format=json", &[]);
+            let json = crate::support::web::get(&site, "title=Emma&format=json", &[]);
             assert_eq!(json.is(200).json()["stale"], true);
             std::fs::write(site.config(), text).unwrap();
         }

@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
+use crate::support::{
     admin::{is_alive, site, site_with},
     site::Site,
 };
@@ -107,7 +107,7 @@ fn what_runs_and_what_waits_is_shown() {
     assert_eq!(report["held_back"][0], "queue default: 1 of 1 are running");
     site.run(&["status"]).exits(0).says("job 1 (epub/Slow.epub) for").says("job 2 (epub/Emma.epub) for");
     site.run(&["jobs", "cancel", "1"]).exits(0);
-    crate::site::wait_until("the slow one is gone", || !is_alive(child));
+    crate::support::site::wait_until("the slow one is gone", || !is_alive(child));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn promtool_accepts_the_metrics_and_the_alert_rules() {
     let promtool =
         Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let Ok(mut promtool) = promtool else {
-        crate::outside::skipped("promtool_accepts_the_metrics_and_the_alert_rules", "there is no promtool");
+        crate::support::outside::skipped("promtool_accepts_the_metrics_and_the_alert_rules", "there is no promtool");
         return;
     };
     promtool.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
-use crate::{
+use crate::support::{
     running::{HELD, go, held, held_by, results, signal_run, start},
     site::{Site, wait_until},
     strays::{nobody_is_left, strays},
@@ -77,7 +77,7 @@ fn a_cancelled_job_whose_run_has_died_is_forgotten_as_well() {
     let site = held("");
     signal_run(&site, Signal::SIGSTOP);
     cancel(&site);
-    crate::running::kill_run(&site);
+    crate::support::running::kill_run(&site);
     site.brief_tick().exits(0).stdout("").stderr("");
     assert_eq!((results(&site), site.count("SELECT count(*) FROM job")), ("cancelled".into(), 0));
     nobody_is_left(&site);

@@ -2,9 +2,7 @@
 
 use std::{process::Command, time::Instant};
 
-use nix::unistd::geteuid;
-
-use crate::{
+use crate::support::{
     running::{HELD, go, kill_run, note, noted, results, start},
     site::{Site, wait_until},
     together::{Beside, wait_for_runs},
@@ -17,11 +15,10 @@ fn start_of(pid: u32) -> String {
 
 #[test]
 fn what_cannot_be_killed_keeps_its_slot_and_each_round_says_why() {
-    if !geteuid().is_root() {
-        crate::outside::skipped(
-            "what_cannot_be_killed_keeps_its_slot_and_each_round_says_why",
-            "only root has what others cannot kill",
-        );
+    if !crate::support::outside::is_root(
+        "what_cannot_be_killed_keeps_its_slot_and_each_round_says_why",
+        "only root has what others cannot kill",
+    ) {
         return;
     }
     let site = Site::new().exporter(HELD).more("[queue.default]\nmax_running = 1\n").by_nobody().create();
@@ -53,8 +50,10 @@ fn what_cannot_be_killed_keeps_its_slot_and_each_round_says_why() {
 /// Known ones are looked at by full rounds, which kill them once more and do not wait, and not when somebody rings.
 #[test]
 fn trees_that_cannot_be_ended_hold_up_no_ring() {
-    if !geteuid().is_root() {
-        crate::outside::skipped("trees_that_cannot_be_ended_hold_up_no_ring", "only root has what others cannot kill");
+    if !crate::support::outside::is_root(
+        "trees_that_cannot_be_ended_hold_up_no_ring",
+        "only root has what others cannot kill",
+    ) {
         return;
     }
     let site = Site::new().exporter(HELD).more("[queue.default]\nmax_running = 4\n").by_nobody().create();

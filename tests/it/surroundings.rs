@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use crate::{site::Site, together::TICK};
+use crate::support::{site::Site, together::TICK};
 
 /// Tells what it finds, as its output.
 const TELL: &str = r#"exec >"$1"
@@ -30,7 +30,7 @@ fn nothing_of_what_a_tick_inherited_reaches_the_exporter() {
     let settings = "env = { EXTRA = \"1\" }\nlimits = { open_files = 200, cpu = \"10s\", file_size = \"1MB\" }";
     let site = Site::new().exporter_with(TELL, settings).create();
     site.ask("Emma").exits(75);
-    crate::site::Done::of(&mut careless_tick(&site)).exits(0).stderr("");
+    crate::support::site::Done::of(&mut careless_tick(&site)).exits(0).stderr("");
     let path = site.cached("epub/Emma.epub");
     let said = fs::read_to_string(&path).unwrap_or_else(|_| site.text("SELECT detail || log_tail FROM attempt"));
     for line in [

@@ -1,6 +1,6 @@
 //! Tasks make no file: one at work and one more to follow, whoever asks how often.
 
-use crate::{
+use crate::support::{
     classes::{attempts, lines, request, set_mode, shell, touch},
     site::{Site, wait_until},
     together::{Beside, at_once, wait_for_runs},

@@ -4,7 +4,7 @@ use std::{fs, process::Command, time::Duration};
 
 use nix::sys::signal::Signal;
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     together::{Beside, wait_for_runs},
 };

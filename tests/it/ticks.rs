@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     together::{TICK, at_once, request},
 };
@@ -101,7 +101,7 @@ when = { pages = "..20" }
 fn a_second_tick_ends_at_once_while_the_first_is_at_work() {
     let site = Site::new().create();
     site.ask("Emma");
-    let first = crate::together::Paused::at(&site, "tick-before-claim", &TICK);
+    let first = crate::support::together::Paused::at(&site, "tick-before-claim", &TICK);
     site.tick().exits(0).stdout("").stderr("");
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 0);
     first.go_on().exits(0).stderr("");
@@ -117,7 +117,7 @@ fn a_tick_ends_while_its_exporter_runs_on() {
     site.ask("Emma").exits(75).stdout("started ?\n");
     site.brief_tick().exits(0).stdout("").stderr("");
     fs::write(site.path("go"), "").unwrap();
-    crate::together::wait_for_runs(&site);
+    crate::support::together::wait_for_runs(&site);
     site.ask("Emma").exits(0);
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 1);
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
     strays::nobody_is_left,
     together::Beside,

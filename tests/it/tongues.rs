@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::{
+use crate::support::{
     site::Site,
     web::{Reply, cgi, program, reply, reply_to_body},
 };
@@ -127,7 +127,7 @@ fn every_form_that_does_not_fit_is_told_in_every_language() {
     messages(|language| {
         let mut command = cgi(&site, "POST", "/pick", "");
         command.env("HTTP_ACCEPT_LANGUAGE", language).env("HTTP_SEC_FETCH_SITE", "cross-site");
-        crate::web::reply_to_form(&mut command, b"title=a")
+        crate::support::web::reply_to_form(&mut command, b"title=a")
     });
     messages(|language| reply(program(&site, "request", "PUT", "").env("HTTP_ACCEPT_LANGUAGE", language)));
 }

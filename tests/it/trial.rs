@@ -8,7 +8,7 @@ use std::{
 
 use nix::sys::signal::{Signal, kill};
 
-use crate::{
+use crate::support::{
     site::{Done, Site, wait_until},
     strays::{nobody_is_left, strays},
 };

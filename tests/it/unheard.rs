@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::site::{Done, Site};
+use crate::support::site::{Done, Site};
 
 /// The same command with a stderr that refuses every byte, and with one whose reader has gone.
 fn deaf(command: impl Fn() -> Command) -> [Done; 2] {
@@ -77,7 +77,7 @@ fn a_command_that_fails_ends_with_its_code_although_it_cannot_say_why() {
 #[test]
 fn a_line_is_one_write() {
     if !std::path::Path::new("/usr/bin/strace").exists() {
-        crate::outside::skipped("a_line_is_one_write", "strace is not installed");
+        crate::support::outside::skipped("a_line_is_one_write", "strace is not installed");
         return;
     }
     let site = Site::new().exporter("exit 3").create();

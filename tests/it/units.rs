@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use tempfile::TempDir;
 
-use crate::{outside::has, site::Done};
+use crate::support::{outside::has, site::Done};
 
 /// `systemd-analyze security` goes from 0 to 100; ordinary services are at 96.
 const EXPOSURE: &str = "40";

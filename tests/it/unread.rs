@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use crate::{
+use crate::support::{
     running::{held_by, kill_run, lock, results},
     site::{Done, Site, wait_until},
     strays::{nobody_is_left, strays},
@@ -14,7 +14,7 @@ fn can_inject(test: &str) -> bool {
     let tried = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     let can = tried.is_ok_and(|tried| tried.status.success());
     if !can {
-        crate::outside::skipped(test, "strace cannot trace here");
+        crate::support::outside::skipped(test, "strace cannot trace here");
     }
     can
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::site::Site;
+use crate::support::site::Site;
 
 const LEFT: &[&str] = &[include_str!("../fixtures/version-1.sql")];
 

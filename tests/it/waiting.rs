@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use crate::{
+use crate::support::{
     outside::has,
     site::{Site, wait_until},
     together::Beside,

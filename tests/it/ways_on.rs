@@ -1,6 +1,6 @@
 //! Every page has a way on, without scripts: what a visitor can click leads to the file, to the next look, or back.
 
-use crate::{
+use crate::support::{
     classes::set_mode,
     site::Site,
     web::{RULES, Reply, ask, cgi, get, post, program, reply, reply_to_form, site},

@@ -1,7 +1,7 @@
 //! What falls due during the handover is done once, whichever tick sees it.
 
 use super::*;
-use crate::classes::{attempts, lines, request};
+use crate::support::classes::{attempts, lines, request};
 
 const BEAT: &str = r#"
 [exporter.sync]
@@ -77,6 +77,6 @@ fn a_retry_whose_delay_ends_in_the_handover_is_made_once() {
         let next = hand_over_at(&site, point, || site.clock(10_000.0));
         made(&site, "Emma");
         settles(&site, next, 2);
-        assert_eq!(crate::running::results(&site), "exit ok", "{point}");
+        assert_eq!(crate::support::running::results(&site), "exit ok", "{point}");
     }
 }

@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 
 use super::*;
-use crate::{
+use crate::support::{
     classes::shell,
     running::{go, kill_run, results},
     together::Beside,

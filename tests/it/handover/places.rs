@@ -1,7 +1,7 @@
 //! One works, one waits, and everybody else has nothing to do.
 
 use super::*;
-use crate::{admin::is_alive, site::Done};
+use crate::support::{admin::is_alive, site::Done};
 
 #[test]
 fn a_third_lingering_tick_exits_at_once_while_one_works_and_one_waits() {

@@ -1,7 +1,7 @@
 //! Rings and ends of runs at every moment of the handover.
 
 use super::*;
-use crate::running::{go, results};
+use crate::support::running::{go, results};
 
 /// One request and nothing else that could wake anybody: if its ring is lost, nobody starts it.
 #[track_caller]

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt};
 
 use super::{EMMA, World, oracle::Oracle};
-use crate::{site::Site, together::Paused};
+use crate::support::{site::Site, together::Paused};
 
 /// Something of every kind in the place of each file, and what the web user has then of it.
 const LIES: [(&str, &str); 8] = [

@@ -15,9 +15,9 @@ use std::{
 
 use nix::unistd::Uid;
 
-use crate::{
+use super::support::{
+    accounts::{CRON, WEB, become_and_run, shared_site, two_users},
     site::{Done, Site},
-    users::{CRON, WEB, become_and_run, shared_site, two_users},
 };
 
 /// Beside `epub`, whose output says under which limits it ran: a format made from it, and an exporter whose files no
@@ -130,7 +130,7 @@ impl World {
     #[track_caller]
     fn settle(&self) -> String {
         let mut mail = String::new();
-        crate::site::wait_until("nothing is pending", || {
+        crate::support::site::wait_until("nothing is pending", || {
             mail.push_str(&self.cron("tick --wait").exits(0).err());
             self.site.count("SELECT count(*) FROM job WHERE status <= 1") == 0
         });

@@ -309,7 +309,7 @@ fn shell(world: &World, line: &str) {
 
 #[track_caller]
 fn finish(world: &World, rounds: u64) {
-    crate::site::wait_until("every healthy job is made", || {
+    crate::support::site::wait_until("every healthy job is made", || {
         world.cron("tick --wait").exits(0);
         world.site.count("SELECT count(*) FROM job WHERE filename LIKE 'epub/Good%' AND status <= 1") == 0
     });

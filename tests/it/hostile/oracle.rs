@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::World;
-use crate::users::CRON;
+use crate::support::accounts::CRON;
 
 /// A tree of private files, and a process, of the crontab's user; and the files of an exporter that no visitor may see.
 pub struct Oracle {

@@ -175,7 +175,7 @@ fn a_row_with_a_value_outside_every_check_stops_no_other_and_is_removed() {
     }
     world.cron("tick --dry-run").exits(0).says("epub/Emma.epub");
     let mut mail = world.settle();
-    crate::site::wait_until("every row that is not ours has gone", || {
+    crate::support::site::wait_until("every row that is not ours has gone", || {
         mail.push_str(&world.cron("tick --wait").exits(0).err());
         world.site.count("SELECT count(*) FROM job WHERE status NOT IN (2, 3)") == 0
     });
@@ -204,7 +204,7 @@ fn a_row_longer_than_any_of_ours_stops_no_other_and_is_removed() {
     world.web("request epub title=Emma").exits(75);
     world.cron("jobs list").exits(0).says("unreadable");
     world.settle();
-    crate::site::wait_until("the long rows have gone", || {
+    crate::support::site::wait_until("the long rows have gone", || {
         world.cron("tick --wait").exits(0);
         world.site.count("SELECT count(*) FROM job") == 0
     });
@@ -272,7 +272,7 @@ fn a_value_of_another_type_stops_no_other() {
     alter(")", ") STRICT");
     assert!(world.site.count("SELECT count(*) FROM job") > 9);
     world.cron("jobs list").exits(0).says("unreadable");
-    crate::site::wait_until("the odd rows have gone", || {
+    crate::support::site::wait_until("the odd rows have gone", || {
         world.cron("tick --wait").exits(0);
         world.site.count("SELECT count(*) FROM job") == 0
     });
@@ -297,7 +297,7 @@ fn what_no_site_can_do_without_is_made_anew() {
     {
         world.web(&format!("request epub title=Emma{number} --client 192.0.2.1")).exits(75);
         world.sql(damage);
-        crate::site::wait_until("a tick has found it", || {
+        crate::support::site::wait_until("a tick has found it", || {
             world.cron("tick --wait").exits(0);
             world.site.count("SELECT count(*) FROM job") == 0
         });

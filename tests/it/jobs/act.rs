@@ -1,8 +1,8 @@
 use std::fs;
 
-use crate::{
+use crate::support::{
     admin::{is_alive, site, site_with},
-    derived::PDF,
+    formats::PDF,
     site::{Site, wait_until},
 };
 
@@ -94,7 +94,7 @@ fn on_a_terminal_it_asks_first() {
     let site = site();
     site.ask_for(&["Emma", "Nana"]);
     let Some(no) = site.on_terminal("jobs cancel --exporter epub", "n\n") else {
-        crate::outside::skipped("on_a_terminal_it_asks_first", "there is no script(1)");
+        crate::support::outside::skipped("on_a_terminal_it_asks_first", "there is no script(1)");
         return;
     };
     no.says("cancel 2 jobs? [y/N]");
@@ -145,7 +145,7 @@ fn a_file_that_is_asked_for_while_its_cancelled_run_is_ending_is_made() {
     site.run(&["jobs", "cancel", "1"]).exits(0);
     site.ask("Emma").exits(75).says("started");
     std::fs::write(site.path("go"), "").unwrap();
-    crate::together::wait_for_runs(&site);
+    crate::support::together::wait_for_runs(&site);
     site.tick().exits(0).stderr("");
     site.ask("Emma").exits(0);
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 2);

@@ -1,4 +1,4 @@
-use crate::{admin::site_with, site::Site};
+use crate::support::{admin::site_with, site::Site};
 
 fn made(extra: &str, titles: &[&str]) -> Site {
     let site = site_with(extra, "");

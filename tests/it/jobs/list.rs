@@ -1,4 +1,4 @@
-use crate::{
+use crate::support::{
     admin::{site, site_with},
     site::{Done, Site, wait_until},
 };

@@ -3,7 +3,7 @@ use std::{
     process::Stdio,
 };
 
-use crate::{
+use crate::support::{
     admin::{site, site_with},
     site::Site,
 };

@@ -11,7 +11,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::outside::skipped;
+use super::support::outside::skipped;
 
 const NAME: &str = "a_package_is_installed_used_upgraded_and_purged";
 /// Seconds. On a slow day debootstrap needs four minutes.

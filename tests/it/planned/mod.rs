@@ -11,11 +11,11 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{
-    dry::writes_nothing,
+use super::support::{
+    dice::{Dice, number},
     site::Site,
     together::TICK,
-    torture::{Dice, number},
+    untouched::writes_nothing,
 };
 
 /// Rounds of one site; not quite a minute passes between two of them.

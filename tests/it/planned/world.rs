@@ -8,9 +8,9 @@ use std::{
 
 use rusqlite::{Connection, params};
 
-use crate::{
+use crate::support::{
+    dice::Dice,
     site::{LIMITS, Site},
-    torture::Dice,
 };
 
 const MINUTE: i64 = 60_000;

@@ -12,10 +12,10 @@ use super::{
     Random,
     world::{LATE, QUEUES, Wanted},
 };
-use crate::{
+use crate::support::{
+    dice::{Dice, tick, victims},
     site::Done,
     together::Beside,
-    torture::{Dice, tick, victims},
 };
 
 /// Where a tick, or each run that it has started, dies.

@@ -20,12 +20,14 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use self::{
-    model::Model,
-    records::Records,
-    world::{Wanted, World},
+use super::{
+    random::{
+        model::Model,
+        records::Records,
+        world::{Wanted, World},
+    },
+    support::dice::{Dice, number},
 };
-use crate::torture::{Dice, number};
 
 /// Operations that are told of when something is wrong.
 const TOLD: usize = 150;

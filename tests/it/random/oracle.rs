@@ -14,7 +14,7 @@ use super::{
     model::Ended,
     world::{HOST, QUEUES, Wanted},
 };
-use crate::{site::wait_until, strays::nobody_is_left, together::Beside, torture::tick};
+use crate::support::{dice::tick, site::wait_until, strays::nobody_is_left, together::Beside};
 
 impl Random {
     /// Runs may be at work meanwhile.

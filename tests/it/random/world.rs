@@ -6,7 +6,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use crate::{site::Site, torture::Dice};
+use crate::support::{dice::Dice, site::Site};
 
 /// Milliseconds for which a file that was answered as ready stays where it is.
 pub const GRACE: i64 = 2000;

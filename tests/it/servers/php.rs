@@ -8,11 +8,11 @@ use std::{
 
 use nix::unistd::geteuid;
 
-use super::{
+use crate::support::{
     http::curl,
-    start::{Kind, Server, example, free_port},
+    server::{Kind, Server, example, free_port},
+    site::wait_until,
 };
-use crate::site::wait_until;
 
 /// The program and its pool file, whatever the version.
 fn installed() -> Option<(PathBuf, PathBuf)> {
@@ -77,11 +77,11 @@ fn start(server: &mut Server, program: PathBuf, shipped: &Path) -> String {
 #[test]
 fn the_php_page_works_with_the_pool_that_is_shipped_and_logs_what_it_cannot_use() {
     let Some((fpm, pool)) = installed() else {
-        return crate::outside::skipped("the PHP page", "php-fpm is not installed");
+        return crate::support::outside::skipped("the PHP page", "php-fpm is not installed");
     };
     let mut server = match Server::start(Kind::Nginx) {
         Ok(server) => server,
-        Err(missing) => return crate::outside::skipped("the PHP page", &missing),
+        Err(missing) => return crate::support::outside::skipped("the PHP page", &missing),
     };
     let url = start(&mut server, fpm, &pool);
     let log = server.site.path("web/pages.log");

@@ -9,11 +9,11 @@ use std::{
     time::Duration,
 };
 
-use super::{
+use crate::support::{
     http::curl,
-    start::{Kind, Server, WORKERS},
+    server::{Kind, Server, WORKERS},
+    site::wait_until,
 };
-use crate::site::wait_until;
 
 /// Of a server's default.
 const MAX_WAITERS: usize = 4;
@@ -44,7 +44,7 @@ fn read_slowly(mut stream: TcpStream, over: &AtomicBool, began: &AtomicBool) {
 fn a_slow_reader_keeps_nobody_waiting(kind: Kind) {
     let server = match Server::start_with(kind, 1, "") {
         Ok(server) => server,
-        Err(missing) => return crate::outside::skipped("a slow reader", &missing),
+        Err(missing) => return crate::support::outside::skipped("a slow reader", &missing),
     };
     for title in ["Emma", "Nana", "Huge"] {
         server.site.ask(title).exits(75);
@@ -79,7 +79,7 @@ fn as_many_as_may_wait_leave_workers_for_ten_visitors() {
     assert!(usize::from(WORKERS) > MAX_WAITERS);
     let server = match Server::start_with(Kind::NginxAccel, WORKERS, "max_wait = \"1h\"\n") {
         Ok(server) => server,
-        Err(missing) => return crate::outside::skipped("those who wait", &missing),
+        Err(missing) => return crate::support::outside::skipped("those who wait", &missing),
     };
     for title in ["Emma", "Nana"] {
         server.site.ask(title).exits(75);
@@ -93,5 +93,5 @@ fn as_many_as_may_wait_leave_workers_for_ten_visitors() {
     let waiting: Vec<Child> = (0..MAX_WAITERS).map(wait).collect();
     wait_until("all are seated", || server.site.count("SELECT count(*) FROM job") == 4);
     ten_are_served(&server);
-    waiting.into_iter().for_each(crate::site::kill);
+    waiting.into_iter().for_each(crate::support::site::kill);
 }

@@ -4,11 +4,11 @@ use std::{fs, process::Command};
 
 use percent_encoding::percent_decode_str;
 
-use super::{
+use crate::support::{
     http::{Reply, curl, curl_or_cut},
-    start::{Kind, Server},
+    server::{Kind, Server},
+    site::wait_until,
 };
-use crate::site::wait_until;
 
 const JSON: &[&str] = &["-H", "Accept: application/json"];
 

@@ -1,8 +1,8 @@
 //! What administrators do, and what nobody else can make them do.
 
-use super::{ADMIN, EXPORTER, OTHER, RULES, busy, hidden, job, post, see, token};
-use crate::{
+use crate::support::{
     site::{Site, wait_until},
+    status_site::{ADMIN, EXPORTER, OTHER, RULES, busy, hidden, job, post, see, token},
     web::Reply,
 };
 
@@ -207,9 +207,9 @@ fn a_form_too_large_or_of_another_kind_does_nothing() {
         post(&site, ADMIN, &[("token", &token), ("act", "retry"), ("job", "1"), ("x", &large)], &[])
     });
     let json = |site: &Site| {
-        let mut command = crate::web::program(site, "status", "POST", "page=act");
+        let mut command = crate::support::web::program(site, "status", "POST", "page=act");
         command.env("REMOTE_USER", ADMIN).env("CONTENT_TYPE", "application/json").env("CONTENT_LENGTH", "2");
-        crate::web::reply_to_body(&mut command, b"{}")
+        crate::support::web::reply_to_body(&mut command, b"{}")
     };
     changes_nothing(&site, 415, || json(&site));
 }

@@ -1,18 +1,15 @@
 //! The status page in a real browser: read, filtered, paged, and a job retried by its button.
 
-use super::HOSTILE;
-use crate::{
-    browser::{
-        assert_accessible,
-        driver::{Browser, USUAL, Visitor},
-    },
-    servers::start::{Kind, PASSWORD, Server, USERS},
+use crate::support::{
+    browser::{Browser, USUAL, Visitor, assert_accessible},
+    server::{Kind, PASSWORD, Server, USERS},
     site::wait_until,
+    status_site::HOSTILE,
 };
 
 fn stage(test: &str, visitor: Visitor) -> Option<(Server, Browser)> {
     let both = Server::start(Kind::Nginx).and_then(|server| Ok((server, Browser::start(visitor)?)));
-    both.map_err(|missing| crate::outside::skipped(test, &missing)).ok()
+    both.map_err(|missing| crate::support::outside::skipped(test, &missing)).ok()
 }
 
 /// With a past of two hours, a failure with a hostile log, and more jobs than one page shows.

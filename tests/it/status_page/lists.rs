@@ -1,7 +1,10 @@
 //! The tables of jobs and attempts: filters, and pages that stay fast with many rows.
 
-use super::{OTHER, busy, job, see, site};
-use crate::{site::Site, web::Reply};
+use crate::support::{
+    site::Site,
+    status_site::{OTHER, busy, job, see, site},
+    web::Reply,
+};
 
 const JOBS: &str = r#"
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)

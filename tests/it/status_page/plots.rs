@@ -1,7 +1,10 @@
 //! The plots of the overview: pictures that are well-formed and show what happened, with a sentence that says it.
 
-use super::{OTHER, busy, see, site};
-use crate::{site::Site, web::Reply};
+use crate::support::{
+    site::Site,
+    status_site::{OTHER, busy, see, site},
+    web::Reply,
+};
 
 /// The pictures of a page, each with its label.
 fn plots(page: &Reply) -> Vec<(String, String)> {
@@ -93,6 +96,6 @@ fn a_tick_takes_the_samples_that_are_drawn() {
     site.brief_tick().exits(0);
     let page = see(&site, OTHER, "");
     assert!(plots(&page)[0].0.contains("Running: 2 at last"), "{:?}", plots(&page));
-    crate::running::go(&site);
-    crate::together::wait_for_runs(&site);
+    crate::support::running::go(&site);
+    crate::support::together::wait_for_runs(&site);
 }

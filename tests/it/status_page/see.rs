@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use super::{ADMIN, HOSTILE, OTHER, RULES, busy, hidden, job, see, see_with, site};
-use crate::{
-    dry::writes_nothing,
+use crate::support::{
     site::Site,
+    status_site::{ADMIN, HOSTILE, OTHER, RULES, busy, hidden, job, see, see_with, site},
+    untouched::writes_nothing,
     web::{Reply, program, reply},
 };
 

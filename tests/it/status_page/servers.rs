@@ -1,11 +1,9 @@
 //! The status page behind the web servers themselves, with the configurations of `docs/examples/` and their passwords.
 
-use super::{HOSTILE, hidden};
-use crate::{
-    servers::{
-        http::{self, curl},
-        start::{Kind, PASSWORD, Server, USERS},
-    },
+use crate::support::{
+    http::{self, curl},
+    server::{Kind, PASSWORD, Server, USERS},
+    status_site::{HOSTILE, hidden},
     web,
 };
 
@@ -74,7 +72,7 @@ fn acts(server: &Server, admin: &str, other: &str) {
 fn with(kind: Kind, test: &str) {
     match Server::start(kind) {
         Ok(server) => the_page_needs_a_password_and_obeys_its_admin(&server),
-        Err(missing) => crate::outside::skipped(test, &missing),
+        Err(missing) => crate::support::outside::skipped(test, &missing),
     }
 }
 
@@ -116,7 +114,7 @@ fn nobody_becomes_an_admin_of_a_public_page_by_claiming_a_name() {
     for kind in [Kind::Nginx, Kind::NginxAccel, Kind::Apache, Kind::Lighttpd, Kind::Busybox] {
         match Server::start_open(kind) {
             Ok(server) => claims_are_not_believed(&server),
-            Err(missing) => crate::outside::skipped("public status page", &missing),
+            Err(missing) => crate::support::outside::skipped("public status page", &missing),
         }
     }
 }

@@ -7,7 +7,7 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::site::{Site, wait_until};
+use super::site::{Site, wait_until};
 
 /// Says that it is up, leaves a daemon that nothing but the subreaper and the cookie lead to, and waits for the sign.
 pub const HELD: &str = r#"(setsid sh -c 'trap "" TERM HUP; : >../../../daemon; while :; do sleep 0.05; done' &)

@@ -12,7 +12,7 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::site::{Done, Site, wait_until};
+use super::site::{Done, Site, wait_until};
 
 /// A program that runs beside the test. Dropped before its end, it is killed.
 pub struct Beside {
@@ -63,7 +63,7 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if let Some(child) = self.child.take() {
-            crate::site::kill(child);
+            crate::support::site::kill(child);
         }
     }
 }

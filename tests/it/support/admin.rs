@@ -4,7 +4,7 @@ use std::{fs, io::Write, process::Stdio};
 
 use serde_json::Value;
 
-use crate::site::{Done, Site, wait_until};
+use super::site::{Done, Site, wait_until};
 
 /// Books named Bad fail; books named Slow write a line, start a child, note its number, and wait for the file `go`.
 const SCRIPT: &str = r#"

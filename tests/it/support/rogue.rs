@@ -1,7 +1,7 @@
 //! An exporter that misbehaves when it is asked for the book `rogue`, and makes every other one as it should. One job
 //! runs at a time, so the next one shows that the slot is free again.
 
-use crate::{
+use super::{
     site::Site,
     strays::{nobody_is_left, strays},
 };

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::ffi::OsStrExt, path::Path};
 
-use crate::site::Site;
+use super::site::Site;
 
 /// Leaders' sessions as they are written in the locks that still lie in `work/`.
 fn sessions(site: &Site) -> Vec<String> {

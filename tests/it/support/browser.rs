@@ -15,7 +15,7 @@ use nix::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::site::wait_until;
+use super::site::wait_until;
 
 /// What kind of visitor it is.
 #[derive(Clone, Copy)]
@@ -210,4 +210,21 @@ fn base64(text: &str) -> Vec<u8> {
         bits.to_be_bytes()[1..four.len()].to_vec()
     };
     digits.chunks(4).flat_map(group).collect()
+}
+
+/// No violation that axe-core knows of.
+pub fn assert_accessible(browser: &Browser, what: &str) {
+    let axe = format!("{}/target/needs/node_modules/axe-core/axe.min.js", env!("CARGO_MANIFEST_DIR"));
+    let Ok(source) = fs::read_to_string(&axe) else {
+        crate::support::outside::skipped("browser accessibility", "axe-core is not installed");
+        return;
+    };
+    browser.script(&source);
+    let run = "const done = arguments[arguments.length - 1]; \
+               axe.run(document).then(found => done(found.violations), error => done(String(error)))";
+    let violations = browser.later(run);
+    let brief = |found: &Value| format!("{}: {} {}", found["id"], found["help"], found["nodes"][0]["html"]);
+    let list: Vec<_> =
+        violations.as_array().unwrap_or_else(|| panic!("{what}: {violations}")).iter().map(brief).collect();
+    assert!(list.is_empty(), "{what}: {list:#?}");
 }

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::site::{Done, Site};
+use super::site::{Done, Site};
 
 /// Parameters that hardly any title of a book is like.
 pub const RULES: &str = r#"

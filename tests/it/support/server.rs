@@ -16,7 +16,7 @@ use nix::{
     unistd::{Pid, geteuid},
 };
 
-use crate::site::{Site, wait_until};
+use super::site::{Site, wait_until};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -150,7 +150,7 @@ impl Server {
             door == Door::Open,
             USERS[0]
         );
-        let site = Site::new().exporter_with(EXPORTER, crate::web::RULES).more(&rules);
+        let site = Site::new().exporter_with(EXPORTER, crate::support::web::RULES).more(&rules);
         let site = open_to_server(site);
         let port = free_port();
         let script = if kind == Kind::Busybox { "cgi-bin/pressroom.cgi" } else { "export" };
