@@ -18,6 +18,7 @@ pub mod misfit;
 pub mod moment;
 pub mod passing;
 pub mod policy;
+pub mod process;
 pub mod retry;
 pub mod safe;
 pub mod standstill;

@@ -32,11 +32,12 @@ use crate::{
         attempt::{AttemptId, Claim, Record},
         clock::{self, Stamp},
         failpoint,
+        process::ProcessId,
         status::Outcome,
     },
-    site::{self, LockNote, PidLife, ProcessId},
+    site::{self, LockNote, PidLife},
     store::{Store, Tx},
-    supervise::{self, EndedBy, ExecSpec, Leader, Process, ProcessResult},
+    supervise::{self, EndedBy, ExecSpec, Leader, ProcessResult},
 };
 
 /// Runs the claimed attempt to its end and records it.
@@ -161,7 +162,7 @@ impl Run<'_> {
 /// Who we are, for a tick that finds our lock free, or held for too long. Looked up once.
 fn own_note(begun: Duration) -> io::Result<LockNote> {
     Ok(LockNote {
-        run: Some(id(Process::this()?)),
+        run: Some(ProcessId::this()?),
         boot_id: site::boot_id()?,
         life: PidLife::here()?,
         since_boot: begun,
@@ -170,10 +171,6 @@ fn own_note(begun: Duration) -> io::Result<LockNote> {
 }
 
 /// The same once there is a leader.
-fn leader_note(own: &LockNote, leader: Process, ended: Option<Duration>) -> LockNote {
-    LockNote { leader: Some(id(leader)), leader_session: Some(leader.pid), ended, ..own.clone() }
-}
-
-const fn id(process: Process) -> ProcessId {
-    ProcessId { pid: process.pid, start: process.start }
+fn leader_note(own: &LockNote, leader: ProcessId, ended: Option<Duration>) -> LockNote {
+    LockNote { leader: Some(leader), leader_session: Some(leader.pid), ended, ..own.clone() }
 }

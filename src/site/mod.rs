@@ -39,7 +39,7 @@ pub use activity::ActivityLog;
 pub use disk::{apart, free_bytes, free_inodes, free_memory, index_may_fault, same_filesystem};
 pub use lock::{Probe, Sight};
 pub use machine::{PidLife, boot_id, machine_id};
-pub use note::{LockNote, ProcessId};
+pub use note::LockNote;
 pub use outsider::{group_advice, owner_advice};
 pub use room::{refuses, room};
 pub use round::RoundMark;

@@ -3,18 +3,10 @@
 use std::{fmt::Write as _, fs::File, io, os::unix::fs::FileExt, time::Duration};
 
 use super::{Site, machine::PidLife};
-use crate::model::attempt::AttemptId;
+use crate::model::{attempt::AttemptId, process::ProcessId};
 
 /// A note is far shorter; a file that is longer was not written by us.
 const LONGEST: usize = 4096;
-
-/// A process that cannot be mistaken for a later one with its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProcessId {
-    pub pid: i32,
-    /// Clock ticks since boot, field 22 of /proc/PID/stat.
-    pub start: u64,
-}
 
 /// What a run writes about itself and its exporter. What is not known yet is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,17 +94,6 @@ impl LockNote {
             }
         }
         note
-    }
-}
-
-impl ProcessId {
-    fn text(self) -> String {
-        format!("{} {}", self.pid, self.start)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let (pid, start) = text.split_once(' ')?;
-        Some(Self { pid: pid.parse().ok().filter(|pid| *pid > 0)?, start: start.parse().ok()? })
     }
 }
 

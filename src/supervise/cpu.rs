@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{
     proc::Stat,
     sys::{self, Reaped},
-    tree::Process,
 };
+use crate::model::process::ProcessId;
 
 /// What a process showed, and whose child it was. Ticks.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub(super) struct CpuMeter {
     ticks_per_second: u64,
     /// Of children of ours that were reaped, with their own.
     reaped: Duration,
-    last_seen: BTreeMap<Process, Seen>,
+    last_seen: BTreeMap<ProcessId, Seen>,
     /// Children have ended whose parent did not wait for them.
     unwaited: bool,
     /// Ticks of processes that have vanished.
@@ -88,7 +88,7 @@ impl CpuMeter {
     }
 
     /// Whether the parent of a child that has vanished is still there and has not been told what the child used.
-    fn was_unwaited(&self, child: Seen, before: &BTreeMap<Process, Seen>) -> bool {
+    fn was_unwaited(&self, child: Seen, before: &BTreeMap<ProcessId, Seen>) -> bool {
         let parent = before.iter().find(|(process, _)| process.pid == child.parent);
         let waited = parent.and_then(|(process, then)| Some((then.waited, self.last_seen.get(process)?.waited)));
         waited.is_some_and(|(then, now)| now < then + child.own)
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn stat(pid: i32, own: u64, waited: u64) -> Stat {
-        let process = Process { pid, start: 1 };
+        let process = ProcessId { pid, start: 1 };
         Stat { process, parent: 1, group: 1, session: 1, state: b'R', own, waited, threads: 1, resident: 0 }
     }
 

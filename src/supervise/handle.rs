@@ -14,18 +14,19 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{sys, tree::Process};
+use super::sys;
+use crate::model::process::ProcessId;
 
 /// A hold on one process.
 #[derive(Debug)]
 pub(super) struct Handle {
-    process: Process,
+    process: ProcessId,
     pidfd: Option<OwnedFd>,
 }
 
 impl Handle {
     /// `None`: it has ended. An error: nobody knows.
-    pub(super) fn open(process: Process) -> io::Result<Option<Self>> {
+    pub(super) fn open(process: ProcessId) -> io::Result<Option<Self>> {
         let pidfd = match sys::pidfd_open(process.pid) {
             Err(error) if is(&error, &[Errno::ESRCH]) => return Ok(None),
             opened => opened.ok(),
@@ -35,7 +36,7 @@ impl Handle {
     }
 
     /// A child of ours that is not reaped, whether it has ended or not: its number is nobody else's.
-    pub(super) fn of_child(process: Process) -> Self {
+    pub(super) fn of_child(process: ProcessId) -> Self {
         Self { process, pidfd: sys::pidfd_open(process.pid).ok() }
     }
 

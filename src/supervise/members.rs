@@ -3,6 +3,7 @@
 //! Descent is enough while the run lives, since it is the subreaper: whoever loses its parent becomes its child. Group,
 //! session and cookie find what a dead run has left, and each process that was recognised once stays recognised.
 
+use crate::model::process::ProcessId;
 use std::{
     cell::RefCell,
     collections::{BTreeSet, HashSet},
@@ -12,18 +13,18 @@ use std::{
 use super::{
     proc::{self, Stat},
     sys::{self, Reaped},
-    tree::{Process, TreeIds},
+    tree::TreeIds,
 };
 
 /// A tree that is being watched or ended.
 pub(super) struct Tree {
     pub ids: TreeIds,
-    me: Process,
-    known: BTreeSet<Process>,
-    /// Process numbers that were found to be somebody else's.
+    me: ProcessId,
+    known: BTreeSet<ProcessId>,
+    /// ProcessId numbers that were found to be somebody else's.
     strangers: HashSet<i32>,
     /// Whom SIGTERM has reached.
-    pub asked: BTreeSet<Process>,
+    pub asked: BTreeSet<ProcessId>,
     /// Orphans of the tree that ended and were reaped, since the last [`Tree::take_reaped`].
     reaped: Vec<Reaped>,
     /// What the last look could not read.
@@ -31,12 +32,12 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn new(ids: TreeIds, me: Process) -> Self {
+    pub(super) fn new(ids: TreeIds, me: ProcessId) -> Self {
         Self::among(HashSet::new(), ids, me)
     }
 
     /// A tree of which nobody was there yet when the numbers of `strangers` were read.
-    pub(super) fn among(strangers: HashSet<i32>, ids: TreeIds, me: Process) -> Self {
+    pub(super) fn among(strangers: HashSet<i32>, ids: TreeIds, me: ProcessId) -> Self {
         Self {
             ids,
             me,

@@ -61,7 +61,6 @@ pub use self::stage::{
 };
 pub use self::supervisor::supervise;
 pub use self::sys::{clock_is_synchronised, may_be_written};
-pub use self::tree::Process;
 
 #[cfg(test)]
 mod tests;

@@ -52,12 +52,12 @@ fn descendants(run: i32, all: &BTreeMap<i32, Stat>) -> Vec<Stat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::supervise::Process;
+    use crate::model::process::ProcessId;
 
     #[test]
     fn descent_is_followed_and_a_circle_ends() {
         let stat = |pid: i32, parent: i32| {
-            let process = Process { pid, start: 1 };
+            let process = ProcessId { pid, start: 1 };
             let stat =
                 Stat { process, parent, group: 1, session: 1, state: b'R', own: 0, waited: 0, threads: 1, resident: 0 };
             (pid, stat)

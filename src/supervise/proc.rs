@@ -9,13 +9,12 @@ use std::{
 
 use nix::{errno::Errno, unistd::Uid};
 
-use super::tree::Process;
-use crate::model::passing;
+use crate::model::{passing, process::ProcessId};
 
 /// The fields of `/proc/PID/stat` that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
-    pub process: Process,
+    pub process: ProcessId,
     pub parent: i32,
     pub group: i32,
     pub session: i32,
@@ -34,6 +33,24 @@ impl Stat {
     /// It has ended; only its parent's waiting is missing. A main thread can end before the others do.
     pub(super) const fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X') && self.threads <= 1
+    }
+}
+
+impl ProcessId {
+    /// The calling process.
+    pub fn this() -> io::Result<Self> {
+        Self::of(nix::unistd::getpid().as_raw())
+    }
+
+    /// The process that has this number now.
+    pub(super) fn of(pid: i32) -> io::Result<Self> {
+        let gone = || io::Error::from(nix::errno::Errno::ESRCH);
+        Ok(stat(pid)?.ok_or_else(gone)?.process)
+    }
+
+    /// Whether it is still there and has not ended.
+    pub fn is_alive(self) -> io::Result<bool> {
+        Ok(stat(self.pid)?.is_some_and(|now| now.process == self && !now.is_dead()))
     }
 }
 
@@ -91,7 +108,7 @@ fn parse(pid: i32, text: &[u8]) -> Option<Stat> {
     let number = |field: usize| fields.get(field - 3)?.parse::<i64>().ok();
     let count = |field| number(field).map(|value| u64::try_from(value).unwrap_or(0));
     Some(Stat {
-        process: Process { pid, start: count(22)? },
+        process: ProcessId { pid, start: count(22)? },
         parent: i32::try_from(number(4)?).ok()?,
         group: i32::try_from(number(5)?).ok()?,
         session: i32::try_from(number(6)?).ok()?,

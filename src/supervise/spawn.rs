@@ -1,5 +1,6 @@
 //! Starting an exporter: everything is prepared before the fork, the child only makes system calls.
 
+use crate::model::process::ProcessId;
 use std::{
     collections::HashSet,
     ffi::CString,
@@ -31,7 +32,7 @@ use super::{
     proc,
     rlimits::rlimits,
     sys,
-    tree::{Process, Swept, TreeIds, end_tree},
+    tree::{Swept, TreeIds, end_tree},
     work,
 };
 use crate::model::{clock::since_boot, limits::Limits, passing};
@@ -40,10 +41,10 @@ use crate::model::{clock::since_boot, limits::Limits, passing};
 #[derive(Debug)]
 pub struct Leader {
     /// Its number is also that of its group and session.
-    pub(super) process: Process,
+    pub(super) process: ProcessId,
     pub(super) handle: Handle,
     /// This process.
-    pub(super) run: Process,
+    pub(super) run: ProcessId,
     pub(super) events: Events,
     /// The reading end of its stdout and stderr; does not block.
     pub(super) output: OwnedFd,
@@ -93,7 +94,7 @@ impl From<nix::Error> for SpawnError {
 }
 
 impl Leader {
-    pub const fn process(&self) -> Process {
+    pub const fn process(&self) -> ProcessId {
         self.process
     }
 }
@@ -106,13 +107,13 @@ impl Leader {
 ///
 /// # Errors
 /// The step that could not be done; nothing has been executed then.
-pub fn spawn(order: &ExecSpec, note: impl FnOnce(Process) -> io::Result<()>) -> Result<Leader, SpawnError> {
+pub fn spawn(order: &ExecSpec, note: impl FnOnce(ProcessId) -> io::Result<()>) -> Result<Leader, SpawnError> {
     let null = aside(OpenOptions::new().read(true).open("/dev/null")?.into())?;
     let (output, to_output) = pipe()?;
     let (report, to_report) = pipe()?;
     let (go, to_go) = pipe()?;
     let given = work::count(&order.work, None).total;
-    let (run, events) = (Process::this()?, Events::new()?);
+    let (run, events) = (ProcessId::this()?, Events::new()?);
     let strangers = proc::pids()?.into_iter().collect();
     fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let started = since_boot();
@@ -128,7 +129,7 @@ pub fn spawn(order: &ExecSpec, note: impl FnOnce(Process) -> io::Result<()>) -> 
         go: [go.as_fd(), to_go.as_fd()],
     })?;
     drop((to_output, to_report, go));
-    let begun = Process::of(pid).map_err(SpawnError::from).and_then(|process| {
+    let begun = ProcessId::of(pid).map_err(SpawnError::from).and_then(|process| {
         let handle = Handle::of_child(process);
         let_go(process, &to_go, note)?;
         drop(to_go);
@@ -140,7 +141,7 @@ pub fn spawn(order: &ExecSpec, note: impl FnOnce(Process) -> io::Result<()>) -> 
 }
 
 /// Lets the child execute the exporter, or end, if it cannot be noted down.
-fn let_go(child: Process, to_go: &OwnedFd, note: impl FnOnce(Process) -> io::Result<()>) -> Result<(), SpawnError> {
+fn let_go(child: ProcessId, to_go: &OwnedFd, note: impl FnOnce(ProcessId) -> io::Result<()>) -> Result<(), SpawnError> {
     note(child).map_err(|cause| SpawnError { step: "note it down in its lock file", cause })?;
     // A child that has failed already has closed the other end.
     match nix::unistd::write(to_go, &[1]) {
@@ -150,7 +151,7 @@ fn let_go(child: Process, to_go: &OwnedFd, note: impl FnOnce(Process) -> io::Res
 }
 
 /// Ends and reaps a child that has not become the exporter, and whoever it may have started all the same.
-fn undo(pid: i32, run: Process, order: &ExecSpec) {
+fn undo(pid: i32, run: ProcessId, order: &ExecSpec) {
     let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
     let _ = waitpid(Pid::from_raw(pid), None);
     let ids = TreeIds { attempt: order.attempt.clone(), run: Some(run), leader: None };

@@ -3,6 +3,7 @@
 //! A signal goes through a handle that was opened before the process was recognised once more, so it reaches nobody
 //! else. Killing stops everybody first: what forks while it is being killed would never be caught up with.
 
+use crate::model::process::ProcessId;
 use std::{io, time::Duration};
 
 use nix::{
@@ -15,7 +16,7 @@ use super::{
     handle::Handle,
     members::Tree,
     proc::{self, Stat},
-    tree::{Process, Stuck, Swept},
+    tree::{Stuck, Swept},
 };
 use crate::model::clock::since_boot;
 
@@ -129,7 +130,7 @@ fn wait(handles: &[Handle], at_most: Duration) {
     }
 }
 
-fn send(process: Process, signal: Signal) -> io::Result<()> {
+fn send(process: ProcessId, signal: Signal) -> io::Result<()> {
     Handle::open(process)?.ok_or_else(|| io::Error::from(Errno::ESRCH))?.signal(signal)
 }
 

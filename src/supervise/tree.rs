@@ -1,50 +1,25 @@
 //! A process tree as others see it: who it is, and how to end it.
 
+use crate::model::process::ProcessId;
 use std::{fmt, io, time::Duration};
 
-use super::{members::Tree, proc, sweep};
-
-/// One process, told from a later one of the same number by its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Process {
-    pub pid: i32,
-    /// Clock ticks since boot, field 22 of `/proc/PID/stat`.
-    pub start: u64,
-}
-
-impl Process {
-    /// The calling process.
-    pub fn this() -> io::Result<Self> {
-        Self::of(nix::unistd::getpid().as_raw())
-    }
-
-    /// The process that has this number now.
-    pub(super) fn of(pid: i32) -> io::Result<Self> {
-        let gone = || io::Error::from(nix::errno::Errno::ESRCH);
-        Ok(proc::stat(pid)?.ok_or_else(gone)?.process)
-    }
-
-    /// Whether it is still there and has not ended.
-    pub fn is_alive(self) -> io::Result<bool> {
-        Ok(proc::stat(self.pid)?.is_some_and(|stat| stat.process == self && !stat.is_dead()))
-    }
-}
+use super::{members::Tree, sweep};
 
 /// What is known of an attempt's processes. Numbers of another boot must not be put in here: leave `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeIds {
     /// The attempt's id, the cookie in the environment.
     pub attempt: String,
-    pub run: Option<Process>,
+    pub run: Option<ProcessId>,
     /// Its number is also that of its group and session.
-    pub leader: Option<Process>,
+    pub leader: Option<ProcessId>,
 }
 
 /// A process that is still there after SIGKILL, or of which nobody knows whether it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// `None`: it cannot be told who is there.
-    pub process: Option<Process>,
+    pub process: Option<ProcessId>,
     /// Its name and why it is still there.
     pub reason: String,
 }
@@ -87,7 +62,7 @@ pub fn end_stuck_tree(ids: &TreeIds) -> Swept {
 }
 
 fn end_within(ids: &TreeIds, kill_after: Duration, patience: Duration) -> Swept {
-    let ended = Process::this().map(|me| Tree::new(ids.clone(), me)).and_then(|mut tree| {
+    let ended = ProcessId::this().map(|me| Tree::new(ids.clone(), me)).and_then(|mut tree| {
         sweep::kill_run(&mut tree)?;
         Ok(sweep::end(&mut tree, kill_after, patience))
     });

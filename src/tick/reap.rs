@@ -18,9 +18,9 @@ use crate::{
     },
     request::fit,
     run::close::Closing,
-    site::{LockNote, PidLife, Probe, ProcessId, boot_id},
+    site::{LockNote, PidLife, Probe, boot_id},
     supervise::{
-        Process, log,
+        log,
         tree::{Stuck, Swept, TreeIds, end_stuck_tree, end_tree},
     },
 };
@@ -223,11 +223,10 @@ fn elapsed(note: &LockNote) -> Duration {
 pub fn ids(attempt: &AttemptId, note: Option<&LockNote>) -> anyhow::Result<TreeIds> {
     let (boot, here) = (boot_id()?, PidLife::here()?);
     let note = note.filter(|note| note.numbers_hold(&boot, here));
-    let process = |id: Option<ProcessId>| id.map(|id| Process { pid: id.pid, start: id.start });
     Ok(TreeIds {
         attempt: attempt.to_string(),
-        run: note.and_then(|note| process(note.run)),
-        leader: note.and_then(|note| process(note.leader)),
+        run: note.and_then(|note| note.run),
+        leader: note.and_then(|note| note.leader),
     })
 }
 

@@ -19,11 +19,12 @@ use crate::{
         attempt::{AttemptId, Claim},
         breaker::Breaker,
         clock::{self, Stamp},
+        process::ProcessId,
         status::Outcome,
     },
     request::{Ask, breaker_of},
     run::setup,
-    site::{LockNote, PidLife, ProcessId, Site, boot_id},
+    site::{LockNote, PidLife, Site, boot_id},
     supervise::{self, ExecSpec, Overseer, ProcessResult, Progress, StopOrder},
     tick,
 };
@@ -125,11 +126,10 @@ fn claim(context: &Context, ask: &Ask, attempt: &AttemptId) -> Result<Claim, Fai
 }
 
 /// For the next tick, should we be killed: whom to end before it sweeps.
-fn note(lock: &File, leader: supervise::Process) -> std::io::Result<()> {
-    let id = |process: supervise::Process| ProcessId { pid: process.pid, start: process.start };
+fn note(lock: &File, leader: ProcessId) -> std::io::Result<()> {
     let note = LockNote {
-        run: Some(id(supervise::Process::this()?)),
-        leader: Some(id(leader)),
+        run: Some(ProcessId::this()?),
+        leader: Some(leader),
         leader_session: Some(leader.pid),
         boot_id: boot_id()?,
         life: PidLife::here()?,

@@ -145,7 +145,7 @@ fn the_note_in_a_held_lock_can_be_read_by_others() {
     let world = World::new();
     let lock = world.site.new_lock(&ATTEMPT).unwrap();
     assert_eq!(world.site.note_of(&ATTEMPT).unwrap(), LockNote::default());
-    let run = Some(ProcessId { pid: 7, start: 99 });
+    let run = Some(crate::model::process::ProcessId { pid: 7, start: 99 });
     let note = LockNote { run, boot_id: boot_id().unwrap(), ..LockNote::default() };
     note.write(&lock).unwrap();
     assert_eq!(world.site.note_of(&ATTEMPT).unwrap(), note);

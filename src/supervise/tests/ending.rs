@@ -1,5 +1,6 @@
 //! Trees that do not want to end.
 
+use crate::model::process::ProcessId;
 use std::{fs, time::Duration};
 
 use super::{World, alone, world::until};
@@ -7,7 +8,7 @@ use crate::{
     model::status::Outcome,
     supervise::{
         StopOrder, spawn,
-        tree::{Process, Swept, TreeIds, end_tree},
+        tree::{Swept, TreeIds, end_tree},
     },
 };
 
@@ -132,7 +133,7 @@ fn what_a_dead_run_left_is_found_by_session_and_cookie() {
             fs::read_to_string(world.file("leader")).is_ok_and(|text| text.ends_with('\n'))
         });
         let pid: i32 = fs::read_to_string(world.file("leader")).expect("a number").trim().parse().expect("a number");
-        let leader = Process::of(pid).expect("alive");
+        let leader = ProcessId::of(pid).expect("alive");
         until("the run is dead", || !run.process.is_alive().unwrap());
         let ids = TreeIds { attempt: world.order.attempt.clone(), run: Some(run.process), leader: Some(leader) };
         assert_eq!(end_tree(&ids, Duration::ZERO), Swept::Gone);
@@ -145,7 +146,7 @@ fn a_number_that_passed_to_somebody_else_is_not_touched() {
     alone(|| {
         let world = World::sh("sleep 1000");
         let stranger = spawn(&world.order, |_| Ok(())).expect("started").process;
-        let old = Process { start: stranger.start - 1, ..stranger };
+        let old = ProcessId { start: stranger.start - 1, ..stranger };
         let ids = TreeIds { attempt: "another".into(), run: Some(old), leader: Some(old) };
         assert_eq!(end_tree(&ids, Duration::ZERO), Swept::Gone);
         assert!(stranger.is_alive().unwrap());
