@@ -4,10 +4,10 @@
 //! gone (invariant 4). Nothing is cleaned up here; the next tick sweeps what lies in `work/`.
 
 pub mod close;
+pub mod exec_spec;
 mod finish;
-mod oversee;
+mod observer;
 mod returned;
-pub mod setup;
 
 use std::{
     fs::File,
@@ -15,15 +15,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The variable that tells a run its claim.
-pub const CLAIM: &str = "PRESSROOM_CLAIM";
-/// The variable that tells a run the configuration in force, while the file is broken.
-pub const CONFIG: &str = "PRESSROOM_CONFIG_TEXT";
-
 use anyhow::anyhow;
 
-use self::{close::Closing, returned::NotStarted};
-use crate::{
+use super::{
     cli::{Global, RunArgs},
     config::Exporter,
     context::Context,
@@ -35,10 +29,16 @@ use crate::{
         process::ProcessId,
         status::Outcome,
     },
+    run::{close::Closing, returned::NotStarted},
     site::{self, LockNote, PidLife},
     store::{Store, Tx},
     supervise::{self, EndedBy, ExecSpec, Leader, ProcessResult},
 };
+
+/// The variable that tells a run its claim.
+pub const CLAIM: &str = "PRESSROOM_CLAIM";
+/// The variable that tells a run the configuration in force, while the file is broken.
+pub const CONFIG: &str = "PRESSROOM_CONFIG_TEXT";
 
 /// Runs the claimed attempt to its end and records it.
 pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
@@ -70,7 +70,7 @@ fn begin(global: &Global, lock: &File, begun: Duration) -> Result<(Context, Lock
     Ok((context, note))
 }
 
-/// As the tick has handed it over, else as it stands in the database. Either is checked once more by [`setup::order`].
+/// As the tick has handed it over, else as it stands in the database. Either is checked once more by [`exec_spec::order`].
 fn claim(context: &Context, attempt: &AttemptId) -> Result<Option<Claim>, Failure> {
     let told = std::env::var(CLAIM).ok().and_then(|text| serde_json::from_str::<Claim>(&text).ok());
     if let Some(claim) = told.filter(|claim| claim.attempt == *attempt) {
@@ -101,7 +101,7 @@ impl Run<'_> {
     fn start(&self) -> Result<(&Exporter, ExecSpec, Leader), NotStarted> {
         let gone = || NotStarted::configuration(Some(anyhow!("its exporter is no longer configured")));
         let exporter = self.context.config.exporters.get(&self.claim.exporter).ok_or_else(gone)?;
-        let order = setup::order(self.context, exporter, self.claim)?;
+        let order = exec_spec::order(self.context, exporter, self.claim)?;
         let noted = |leader| {
             failpoint::at("run-forked");
             leader_note(self.note, leader, None).write(self.lock)?;
@@ -115,7 +115,7 @@ impl Run<'_> {
 
     fn supervise(&self, exporter: &Exporter, order: &ExecSpec, leader: Leader) -> Result<(), Failure> {
         let process = leader.process();
-        let mut overseer = oversee::Observer::new(self.context, self.claim, Instant::now());
+        let mut overseer = observer::Observer::new(self.context, self.claim, Instant::now());
         let ending = supervise::supervise(leader, order, &mut overseer)?;
         // What follows may wait for long, and is not overdue. Unwritten, it has a minute as ever.
         let _ = leader_note(self.note, process, Some(clock::since_boot())).write(self.lock);

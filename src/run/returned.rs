@@ -6,7 +6,7 @@
 
 use std::{fs::File, io, time::Duration};
 
-use super::setup::SetupError;
+use super::exec_spec::SetupError;
 use crate::{
     context::Context,
     exit::{Exit, Failure},

@@ -7,7 +7,7 @@ use std::{
     ptr,
 };
 
-use super::rlimits::Rlimit;
+use super::exec_spec::Rlimit;
 
 /// What the child could not do, in the order of doing it.
 pub(super) const STEPS: [&str; 5] =

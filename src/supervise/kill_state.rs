@@ -1,140 +1,166 @@
-//! The end of an attempt: the rest of the tree, the leader's reaping, last words.
-//!
-//! The leader's number is its group's and session's, and the kernel gives it to nobody else while either has a member.
+//! Where an attempt stands between its start and the end of its whole tree. Pure.
 
-use std::{io, os::fd::AsFd};
+use std::time::Duration;
 
-use nix::errno::Errno;
+use super::classify::EndedBy;
 
-use super::{
-    events::ReadySources,
-    handle::Handle,
-    proc::Stat,
-    progress::read_message,
-    result::ProcessResult,
-    supervisor::Supervisor,
-    sweep::{self, PATIENCE, PAUSE},
-    sys::{self, Reaped},
-    watch::SOONEST,
-    work,
-};
-use crate::model::{clock::since_boot, passing};
+/// Moments are times since boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Running {
+        until: Duration,
+    },
+    /// The leader has ended by itself, and the rest of its tree is asked to.
+    Leaving {
+        until: Duration,
+    },
+    Asked {
+        reason: EndedBy,
+        until: Duration,
+    },
+    /// Without a reason what the leader has left was killed, and the leader's own ending counts.
+    Killed {
+        reason: Option<EndedBy>,
+        since: Duration,
+    },
+}
 
-/// Bytes that are still read when the tree is gone; somebody outside of it may have been given the pipe.
-const LAST_WORDS: usize = 1 << 20;
+/// A limit that is passed, or somebody's wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PhaseError {
+    pub reason: EndedBy,
+    /// It grows on and endangers the machine: what is left of `kill_after` is not granted.
+    pub urgent: bool,
+}
 
-impl Supervisor<'_> {
-    /// After the leader's end, or if it cannot be waited for: until nobody is left. Whoever cannot be killed, or
-    /// cannot be looked for, keeps us here; but what our own memory is too small for will not get better.
-    pub(super) fn leave(&mut self) -> io::Result<()> {
-        let now = since_boot();
-        let kill_after = self.order.limits.kill_after;
-        self.duration = now.saturating_sub(self.leader.started);
-        self.phase = self.phase.leader_ended(now, kill_after);
-        let gives_up = now + kill_after + PATIENCE;
-        self.reap_leader();
-        if self.ended.is_some() && self.is_gone() {
-            return Ok(());
-        }
-        let mut unseen = 0;
-        while unseen < 2 {
-            let alive = sweep::living(&mut self.tree);
-            self.watch.reaped(&self.tree.take_reaped());
-            self.reap_leader();
-            // A leader that somebody traces can be waited for when that lets it go.
-            let known = self.ended.is_some() || since_boot() >= gives_up;
-            let unread = self.tree.unread();
-            if alive.is_empty() && known && unread.is_none() {
-                unseen += 1;
-                continue;
+/// What to do to the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PhaseStep {
+    Nothing,
+    Ask,
+    Kill,
+}
+
+impl Phase {
+    /// The next phase and the step that leads to it.
+    pub(super) fn next(self, now: Duration, trouble: Option<PhaseError>, kill_after: Duration) -> (Self, PhaseStep) {
+        let urgent = trouble.is_some_and(|trouble| trouble.urgent);
+        let reason_now = trouble.map(|trouble| trouble.reason);
+        match self {
+            // What was forked since is killed too.
+            Self::Killed { reason, since } => {
+                let reason = if reason_now == Some(EndedBy::Taken) { reason_now } else { reason };
+                (Self::Killed { reason, since }, PhaseStep::Kill)
             }
-            if let Some(error) = unread.filter(|error| is_out_of_memory(error) && since_boot() >= gives_up) {
-                return Err(error);
+            // The next attempt may have been started already: not a moment beside it.
+            _ if reason_now == Some(EndedBy::Taken) => {
+                (Self::Killed { reason: reason_now, since: now }, PhaseStep::Kill)
             }
-            unseen = 0;
-            self.look();
-            let step = self.decide();
-            let handles = self.act(step, &alive);
-            self.pause(&handles);
-        }
-        self.watch.reaped(&self.tree.take_reaped());
-        Ok(())
-    }
-
-    /// Until one of them has ended, or it is time for the next look. The output is read all the while.
-    fn pause(&mut self, handles: &[Handle]) {
-        let until = since_boot() + PAUSE;
-        let pidfds: Vec<_> = handles.iter().filter_map(Handle::pidfd).collect();
-        while since_boot() < until {
-            let waited = self.leader.events.wait(&pidfds, self.leader.output.as_fd(), until);
-            let Ok(ready) = waited else { return std::thread::sleep(until.saturating_sub(since_boot())) };
-            self.hear(ready);
-            if ready.contains(ReadySources::ENDED) || ready.contains(ReadySources::STOP) {
-                return;
+            Self::Running { until } => match reason(now, until, trouble) {
+                Some(reason) => (Self::Asked { reason, until: now.saturating_add(kill_after) }, PhaseStep::Ask),
+                None => (self, PhaseStep::Nothing),
+            },
+            Self::Asked { reason, until } if until <= now || urgent => {
+                (Self::Killed { reason: Some(reason), since: now }, PhaseStep::Kill)
             }
-        }
-    }
-
-    /// The tree is gone.
-    pub(super) fn finish(mut self) -> ProcessResult {
-        self.last_words();
-        let found = work::count(&self.order.work, self.order.limits.file_size);
-        let output = self.order.output.as_deref().and_then(work::length);
-        ProcessResult {
-            asked: self.phase.reason(),
-            duration: self.duration,
-            peak_memory: self.watch.memory.peak(),
-            cpu_used: self.watch.cpu.total(),
-            peak_processes: self.watch.peak_processes.max(1), // a short one may have ended unseen
-            peak_work: self.watch.peak_work(found.total),
-            largest_file: found.largest,
-            log_tail: self.log.tail_text(),
-            message: read_message(&self.order.message),
-            file_at_limit: found.exact,
-            output_at_limit: output.is_some() && output == self.order.limits.file_size,
-            ..status(self.ended)
-        }
-    }
-
-    fn last_words(&mut self) {
-        let mut left = LAST_WORDS;
-        while left > 0 {
-            match self.read_output() {
-                0 | usize::MAX => break,
-                length => left = left.saturating_sub(length),
+            // They were asked to end already. A shutdown takes nothing back from a leader that has done its work.
+            Self::Leaving { until } if until <= now || trouble.is_some() => {
+                let reason = reason_now.filter(|reason| *reason != EndedBy::Shutdown);
+                (Self::Killed { reason, since: now }, PhaseStep::Kill)
             }
+            // What arrived since is asked too.
+            Self::Asked { .. } | Self::Leaving { .. } => (self, PhaseStep::Ask),
         }
-        self.log.close();
     }
 
-    /// Whether nobody is left, told without looking at every process twice: no child of ours, and no cookie among those
-    /// who came after the leader. Before the first look only these are not known as strangers.
-    fn is_gone(&mut self) -> bool {
-        if sys::has_children() {
-            return false;
+    /// The leader has ended: its time is no longer measured.
+    pub(super) fn leader_ended(self, now: Duration, kill_after: Duration) -> Self {
+        match self {
+            Self::Running { .. } => Self::Leaving { until: now + kill_after },
+            other => other,
         }
-        let early = self.duration < SOONEST;
-        let seen = if early { self.tree.look_for_cookies() } else { self.tree.look_everywhere() };
-        seen.iter().all(Stat::is_dead) && self.tree.unread().is_none()
     }
 
-    fn reap_leader(&mut self) {
-        if self.ended.is_none() {
-            self.ended = sys::reap(self.leader.process.pid);
-            self.watch.reaped(self.ended.as_slice());
+    /// When it ends by itself.
+    pub(super) const fn until(self) -> Option<Duration> {
+        match self {
+            Self::Running { until } | Self::Leaving { until } | Self::Asked { until, .. } => Some(until),
+            Self::Killed { .. } => None,
+        }
+    }
+
+    /// Why the exporter was asked to end.
+    pub(super) const fn reason(self) -> Option<EndedBy> {
+        match self {
+            Self::Running { .. } | Self::Leaving { .. } => None,
+            Self::Asked { reason, .. } => Some(reason),
+            Self::Killed { reason, .. } => reason,
         }
     }
 }
 
-fn is_out_of_memory(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::OutOfMemory || passing::advice(error) == passing::advice(&Errno::ENOMEM.into())
+fn reason(now: Duration, until: Duration, trouble: Option<PhaseError>) -> Option<EndedBy> {
+    trouble.map(|trouble| trouble.reason).or((until <= now).then_some(EndedBy::Timeout))
 }
 
-fn status(leader: Option<Reaped>) -> ProcessResult {
-    let Some(Reaped { status, .. }) = leader else { return ProcessResult::default() };
-    if libc::WIFEXITED(status) {
-        ProcessResult { exit_code: Some(libc::WEXITSTATUS(status)), ..ProcessResult::default() }
-    } else {
-        ProcessResult { signal: Some(libc::WTERMSIG(status)), ..ProcessResult::default() }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KILL_AFTER: Duration = Duration::from_secs(5);
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn time_runs_out_in_two_steps() {
+        let running = Phase::Running { until: at(10) };
+        assert_eq!(running.next(at(9), None, KILL_AFTER), (running, PhaseStep::Nothing));
+        let (asked, step) = running.next(at(10), None, KILL_AFTER);
+        assert_eq!((asked, step), (Phase::Asked { reason: EndedBy::Timeout, until: at(15) }, PhaseStep::Ask));
+        let (killed, step) = asked.next(at(15), None, KILL_AFTER);
+        assert_eq!((killed, step), (Phase::Killed { reason: Some(EndedBy::Timeout), since: at(15) }, PhaseStep::Kill));
+        assert_eq!(killed.next(at(99), None, KILL_AFTER), (killed, PhaseStep::Kill));
+    }
+
+    #[test]
+    fn the_first_reason_stays() {
+        let cancel = PhaseError { reason: EndedBy::Cancel, urgent: false };
+        let memory = PhaseError { reason: EndedBy::Memory, urgent: false };
+        let (asked, _) = Phase::Running { until: at(10) }.next(at(1), Some(cancel), KILL_AFTER);
+        let (asked, _) = asked.next(at(2), Some(memory), KILL_AFTER);
+        assert_eq!(asked.reason(), Some(EndedBy::Cancel));
+    }
+
+    #[test]
+    fn what_the_leader_leaves_is_asked_once_more_and_held_to_the_limits() {
+        let leaving = Phase::Running { until: at(10) }.leader_ended(at(9), KILL_AFTER);
+        assert_eq!(leaving.next(at(13), None, KILL_AFTER), (leaving, PhaseStep::Ask), "its own time does not matter");
+        assert_eq!(leaving.next(at(14), None, KILL_AFTER).0, Phase::Killed { reason: None, since: at(14) });
+        for (reason, counts) in [(EndedBy::Memory, true), (EndedBy::Cancel, true), (EndedBy::Shutdown, false)] {
+            let (killed, step) = leaving.next(at(10), Some(PhaseError { reason, urgent: false }), KILL_AFTER);
+            assert_eq!((killed.reason(), step), (counts.then_some(reason), PhaseStep::Kill));
+        }
+    }
+
+    #[test]
+    fn what_was_taken_from_us_is_killed_at_once() {
+        let taken = Some(PhaseError { reason: EndedBy::Taken, urgent: false });
+        let running = Phase::Running { until: at(10) };
+        let asked = Phase::Asked { reason: EndedBy::Memory, until: at(10) };
+        let killed = Phase::Killed { reason: Some(EndedBy::Memory), since: at(1) };
+        for phase in [running, asked, killed, running.leader_ended(at(1), KILL_AFTER)] {
+            let (next, step) = phase.next(at(2), taken, KILL_AFTER);
+            assert_eq!((next.reason(), step), (Some(EndedBy::Taken), PhaseStep::Kill));
+        }
+    }
+
+    #[test]
+    fn a_tree_that_grows_on_is_killed_before_its_time() {
+        let memory = PhaseError { reason: EndedBy::Memory, urgent: true };
+        let (asked, step) = Phase::Running { until: at(10) }.next(at(1), Some(memory), KILL_AFTER);
+        assert_eq!(step, PhaseStep::Ask);
+        assert_eq!(asked.next(at(2), Some(memory), KILL_AFTER).1, PhaseStep::Kill);
     }
 }

@@ -5,62 +5,43 @@
 //! leader has been reaped and no child is left, nobody is; the number of the leader's group and session cannot pass to
 //! strangers while one of its members is there.
 //!
-//! `tree::end_tree` does the same from outside, for what a dead run has left behind.
+//! `process_tree::end_tree` does the same from outside, for what a dead run has left behind.
 
 #[expect(unsafe_code, reason = "runs between fork and exec")]
 mod child;
 mod classify;
-mod cpu;
 mod events;
 mod exec_spec;
-mod handle;
-#[expect(unsafe_code, reason = "an allocator is an unsafe trait")]
-mod heap;
 mod ids;
 mod kill_state;
-pub mod log;
-mod members;
-mod memory;
-mod outside;
-mod overseer;
-mod phase;
+mod limits_monitor;
+pub mod output;
 mod proc;
+pub mod process_tree;
 mod progress;
-#[expect(unsafe_code, reason = "the kernel is told what is not needed")]
-mod release_memory;
-#[expect(unsafe_code, reason = "SQLite takes system calls as pointers to functions")]
-mod removing;
-mod result;
-mod rlimits;
 mod spawn;
 mod stage;
 mod supervisor;
-mod sweep;
-#[expect(unsafe_code, reason = "system calls that nobody wraps")]
+#[expect(unsafe_code, reason = "system calls that nobody wraps, an allocator, SQLite's pointers to functions")]
 mod sys;
-mod tail;
-pub mod tree;
-mod watch;
+mod usage;
 mod work;
 
-pub use self::classify::classify;
-pub use self::exec_spec::{ExecSpec, environment, resolve};
-pub use self::handle::without_pidfd;
-pub use self::ids::{new_id, nonce, prepare_ids};
-pub use self::outside::usage;
-pub use self::overseer::{Overseer, Progress, StopOrder};
-pub use self::progress::read_message;
-pub use self::release_memory::give_back;
-pub use self::removing::guard as guard_database;
-pub use self::result::{EndedBy, ProcessResult};
-pub use self::rlimits::unsettable;
-pub use self::spawn::{Leader, SpawnError, spawn};
-pub use self::stage::{
-    become_run, become_trial, cannot_supervise, hear_children, heed_stop_signals, inherited_lock, survive_file_limit,
-    with_file_limit,
+pub use self::{
+    classify::{EndedBy, ProcessResult, classify},
+    exec_spec::{ExecSpec, environment, resolve, unsettable},
+    ids::{new_id, nonce, prepare_ids},
+    proc::without_pidfd,
+    progress::{Overseer, Progress, StopOrder, read_message},
+    spawn::{Leader, SpawnError, spawn},
+    stage::{
+        become_run, become_trial, cannot_supervise, hear_children, heed_stop_signals, inherited_lock,
+        survive_file_limit, with_file_limit,
+    },
+    supervisor::supervise,
+    sys::{clock_is_synchronised, give_back, guard as guard_database, may_be_written},
+    usage::usage,
 };
-pub use self::supervisor::supervise;
-pub use self::sys::{clock_is_synchronised, may_be_written};
 
 #[cfg(test)]
 mod tests;

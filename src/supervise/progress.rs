@@ -1,4 +1,5 @@
-//! The files by which an exporter speaks: progress for the row, a message for the visitor.
+//! The files by which an exporter speaks: progress for the row, a message for the visitor. The supervisor reads them
+//! about once a second and hands them on.
 //!
 //! The exporter may put anything there: a link to a secret, a FIFO that nobody writes to, gigabytes, half a line.
 
@@ -7,7 +8,10 @@ use std::{
     fs::{File, OpenOptions},
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
+    time::Duration,
 };
+
+use super::process_tree::Stuck;
 
 /// Bytes that are looked at.
 const WINDOW: usize = 4096;
@@ -84,6 +88,43 @@ fn without_path(word: &str) -> Cow<'_, str> {
 
 fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// What is known of a running exporter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// From 0 to 100, as the exporter last said.
+    pub percent: Option<u8>,
+    /// What it said beside the number, made safe.
+    pub text: Option<String>,
+    pub elapsed: Duration,
+    /// Bytes of the whole tree now.
+    pub memory: u64,
+    /// CPU time of the whole tree so far.
+    pub cpu: Duration,
+    /// Processes of the tree now.
+    pub processes: usize,
+    /// What is left although it was killed; empty unless the attempt cannot be ended.
+    pub stuck: Vec<Stuck>,
+}
+
+/// What the caller wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopOrder {
+    GoOn,
+    /// The admin asked to end it.
+    Cancel,
+    /// The attempt was taken from us: end the tree and touch neither row nor cache.
+    Taken,
+}
+
+/// The caller of the supervisor. Both are called from its loop and should return soon.
+pub trait Overseer {
+    /// About once a second, also while the tree is being ended (then the wish is not heeded).
+    fn look(&mut self, progress: &Progress) -> StopOrder;
+
+    /// What the exporter wrote, as it comes.
+    fn said(&mut self, _bytes: &[u8]) {}
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Starting an exporter: everything is prepared before the fork, the child only makes system calls.
 
-use crate::model::process::ProcessId;
 use std::{
     collections::HashSet,
     ffi::CString,
@@ -27,15 +26,12 @@ use nix::{
 use super::{
     child::{self, EXECUTE, REPORT, Recipe, STEPS},
     events::Events,
-    exec_spec::ExecSpec,
-    handle::Handle,
-    proc,
-    rlimits::rlimits,
-    sys,
-    tree::{Swept, TreeIds, end_tree},
-    work,
+    exec_spec::{ExecSpec, rlimits},
+    proc::{self, Handle},
+    process_tree::{Swept, TreeIds, end_tree},
+    sys, work,
 };
-use crate::model::{clock::since_boot, limits::Limits, passing};
+use crate::model::{clock::since_boot, limits::Limits, passing, process::ProcessId};
 
 /// An exporter that was executed. Must be handed to `supervise`, which ends and reaps it.
 #[derive(Debug)]

@@ -1,13 +1,38 @@
-//! The system calls that neither the standard library nor nix wraps.
+//! The system calls that neither the standard library nor nix wraps, and the two other places that are unsafe: the heap and
+//! what SQLite's system calls do in this process.
+//!
+//! Where the machine gives no more memory the program says so and ends with a code of its own: the standard
+//! library would end it by a signal, which looks like a fault of ours.
+//!
+//! SQLite may remove what a crash has left of our own database, and nothing else. A quota that is used up is a disk without
+//! space: SQLite itself only knows the latter, and would take the former for a fault of the disk.
+//!
+//! Whoever may write beside the database can put a rollback journal there that names any file at all; undoing it, SQLite
+//! would remove that file with our rights. A look before the database is opened is not enough: the journal may be put
+//! there a moment later.
 
 use std::{
-    io,
-    mem::MaybeUninit,
-    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    alloc::{GlobalAlloc, Layout, System},
+    ffi::{CStr, OsStr, c_char, c_int, c_void},
+    fs, io,
+    mem::{self, MaybeUninit},
+    os::{
+        fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Path, PathBuf},
+    ptr,
+    sync::OnceLock,
     time::Duration,
 };
 
-use nix::sys::{signal::Signal, wait::WaitPidFlag};
+use libc::{off64_t, size_t, ssize_t};
+use nix::{
+    errno::Errno,
+    libc,
+    sys::{signal::Signal, wait::WaitPidFlag},
+};
+use rusqlite::ffi;
 
 /// A descriptor for a process; it never passes to another process of the same number.
 pub(super) fn pidfd_open(pid: i32) -> io::Result<OwnedFd> {
@@ -158,4 +183,180 @@ fn test_synchronised() -> Option<bool> {
 #[cfg(not(debug_assertions))]
 const fn test_synchronised() -> Option<bool> {
     None
+}
+
+/// `EX_IOERR`, as for whatever else the machine refuses.
+const EXIT: libc::c_int = 74;
+const SENTENCE: &[u8] =
+    b"pressroom: the machine gives no more memory; free some, or raise the limit that cron or the web server sets\n";
+
+#[global_allocator]
+static HEAP: Heap = Heap;
+
+/// The system's allocator, which never fails: the process ends in its place.
+struct Heap;
+
+// SAFETY: everything is done by the system's allocator, and what it returns is returned as it is.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract.
+        given(unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract.
+        given(unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller keeps the contract.
+        given(unsafe { System.realloc(old, layout, size) })
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.dealloc(old, layout) }
+    }
+}
+
+fn given(memory: *mut u8) -> *mut u8 {
+    if memory.is_null() {
+        end();
+    }
+    memory
+}
+
+/// Nothing is cleaned up, as after a kill: everything that is kept on the disk stands that.
+#[cold]
+fn end() -> ! {
+    // SAFETY: the text is valid for its length; neither call needs the heap.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, SENTENCE.as_ptr().cast(), SENTENCE.len());
+        libc::_exit(EXIT)
+    }
+}
+
+/// Gives the pages of the program's own instructions and constants back: a process that sleeps for long need not keep them mapped.
+/// The kernel has them in its cache, from where they come again one by one as they are needed.
+pub fn give_back() {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let Ok(program) = fs::read_link("/proc/self/exe") else { return };
+    let ours = maps.lines().filter(|line| line.split_once('/').is_some_and(|(_, path)| program.ends_with(path)));
+    for (start, end) in ours.filter_map(untouched) {
+        // SAFETY: the mapping is private, of the program's file and not writable, and nothing has relocated it: it holds
+        // what is in the file, and is read from there again when it is touched.
+        unsafe {
+            libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED);
+        }
+    }
+}
+
+/// The bounds of a mapping that nobody has ever written to, from a line of `/proc/self/maps`: what is executed, and what
+/// stands at the beginning of the file. (Constants that hold addresses are written once and then protected; they lie
+/// behind.)
+fn untouched(line: &str) -> Option<(usize, usize)> {
+    let mut words = line.split_ascii_whitespace();
+    let (range, mode, offset) = (words.next()?, words.next()?, words.next()?);
+    let (start, end) = range.split_once('-')?;
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    let untouched = mode == "r-xp" || mode == "r--p" && number(offset)? == 0;
+    if untouched { Some((number(start)?, number(end)?)) } else { None }
+}
+
+/// A system call as SQLite takes it.
+type Plain = unsafe extern "C" fn();
+/// And as this one is.
+type Unlink = unsafe extern "C" fn(*const c_char) -> c_int;
+type Write = unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
+type WriteAt = unsafe extern "C" fn(c_int, *const c_void, size_t, off64_t) -> ssize_t;
+
+static DATABASE: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on no file is removed by SQLite but those that lie beside this database and bear its name.
+pub fn guard(database: &Path) {
+    if DATABASE.set(database.to_owned()).is_err() {
+        return; // it is guarded already
+    }
+    let (remove, write, write_at): (Unlink, Write, WriteAt) = (unlink, write, pwrite);
+    // SAFETY: the default VFS lives as long as the process, no other thread uses SQLite yet, and SQLite calls what it
+    // was given for "unlink" with the arguments and the result of unlink(2), which are those of `remove`; for "write"
+    // and, with 64 bits for the place in the file, "pwrite" and "pwrite64" the same holds.
+    unsafe {
+        let vfs = ffi::sqlite3_vfs_find(ptr::null());
+        if let Some(set) = vfs.as_ref().and_then(|vfs| vfs.xSetSystemCall) {
+            set(vfs, c"unlink".as_ptr(), Some(mem::transmute::<Unlink, Plain>(remove)));
+            set(vfs, c"write".as_ptr(), Some(mem::transmute::<Write, Plain>(write)));
+            for name in [c"pwrite", c"pwrite64"] {
+                set(vfs, name.as_ptr(), Some(mem::transmute::<WriteAt, Plain>(write_at)));
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn write(file: c_int, bytes: *const c_void, length: size_t) -> ssize_t {
+    // SAFETY: SQLite gives a descriptor of its own and a buffer of this length.
+    told(unsafe { libc::write(file, bytes, length) })
+}
+
+unsafe extern "C" fn pwrite(file: c_int, bytes: *const c_void, length: size_t, at: off64_t) -> ssize_t {
+    // SAFETY: as above.
+    told(unsafe { libc::pwrite64(file, bytes, length, at) })
+}
+
+fn told(written: ssize_t) -> ssize_t {
+    if written < 0 && Errno::last() == Errno::EDQUOT {
+        Errno::ENOSPC.set();
+    }
+    written
+}
+
+unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
+    // SAFETY: SQLite gives a string that ends in NUL.
+    let name = unsafe { CStr::from_ptr(path) };
+    if !may_go(Path::new(OsStr::from_bytes(name.to_bytes()))) {
+        Errno::EPERM.set();
+        return -1;
+    }
+    // SAFETY: as above.
+    unsafe { libc::unlink(path) }
+}
+
+fn may_go(path: &Path) -> bool {
+    let Some(database) = DATABASE.get() else { return false };
+    let is_beside = path.parent().zip(database.parent()).is_some_and(|(one, other)| {
+        one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+    });
+    let bears_its_name = path.file_name().zip(database.file_name()).is_some_and(|(name, ours)| {
+        name.as_bytes().strip_prefix(ours.as_bytes()).is_some_and(|ending| ending.starts_with(b"-"))
+    });
+    is_beside && bears_its_name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_never_written_is_given_back() {
+        let line = |mode| format!("003b1000-009eb000 {mode} fe:00 123 /usr/bin/pressroom");
+        for mode in ["r-xp 001b0000", "r--p 00000000"] {
+            assert_eq!(untouched(&line(mode)), Some((0x003b_1000, 0x009e_b000)));
+        }
+        for mode in ["r--p 00100000", "rw-p 00000000", "rwxp 00000000", "r-xs 001b0000"] {
+            assert_eq!(untouched(&line(mode)), None);
+        }
+        assert_eq!(untouched("nonsense"), None);
+    }
+
+    #[test]
+    fn the_program_goes_on_with_less_memory() {
+        let mapped = || {
+            let text = fs::read_to_string("/proc/self/smaps_rollup").unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+        };
+        let before = mapped();
+        give_back();
+        assert!(mapped() < before, "{before} kB before");
+    }
 }

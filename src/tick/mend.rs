@@ -7,7 +7,7 @@ use crate::{
     model::attempt::AttemptId,
     site::Probe,
     store::{StoreError, Unreadable},
-    supervise::tree::Swept,
+    supervise::process_tree::Swept,
 };
 
 /// More than this in one round are only counted.

@@ -20,8 +20,8 @@ use crate::{
     run::close::Closing,
     site::{LockNote, PidLife, Probe, boot_id},
     supervise::{
-        log,
-        tree::{Stuck, Swept, TreeIds, end_stuck_tree, end_tree},
+        output,
+        process_tree::{Stuck, Swept, TreeIds, end_stuck_tree, end_tree},
     },
 };
 
@@ -170,7 +170,7 @@ fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Resu
         _ => Record {
             restarted: restarted.is_some(),
             detail: Some(restarted.unwrap_or("its run process died").to_owned()),
-            log_tail: log::last_words(&round.context.site.log_of(&claim.attempt)),
+            log_tail: output::last_words(&round.context.site.log_of(&claim.attempt)),
             ..bare
         },
     })

@@ -15,7 +15,7 @@ use crate::{
     run::close::log_size,
     site::{LockNote, Probe, Sight},
     store::Tx,
-    supervise::tree::Swept,
+    supervise::process_tree::Swept,
 };
 
 /// So many attempts are looked up at a time.

@@ -62,7 +62,7 @@ fn not_started(view: &View, subject: &FoundFile) -> Result<Failure, Failure> {
 /// `None`: the log is no longer kept, or there was none.
 fn read(context: &Context, attempt: &AttemptId) -> Result<Option<Vec<u8>>, Failure> {
     let failed = |error| Failure::because(Exit::Io, format!("cannot read the log of attempt {attempt}: {error}"));
-    Ok(context.site.read_log(attempt).map_err(failed)?.map(supervise::log::in_order))
+    Ok(context.site.read_log(attempt).map_err(failed)?.map(supervise::output::in_order))
 }
 
 /// The history keeps the end of a log for longer.

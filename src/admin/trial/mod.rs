@@ -23,7 +23,7 @@ use crate::{
         status::Outcome,
     },
     request::{Ask, breaker_of},
-    run::setup,
+    run::exec_spec,
     site::{LockNote, PidLife, Site, boot_id},
     supervise::{self, ExecSpec, Overseer, ProcessResult, Progress, StopOrder},
     tick,
@@ -81,7 +81,7 @@ fn attempt_it(
 ) -> Result<Outcome, Failure> {
     supervise::become_trial()?;
     let claim = claim(context, ask, attempt)?;
-    let order = setup::order(context, ask.exporter, &claim).map_err(|error| Failure::new(Exit::Failed, error))?;
+    let order = exec_spec::order(context, ask.exporter, &claim).map_err(|error| Failure::new(Exit::Failed, error))?;
     let leader = supervise::spawn(&order, |leader| note(lock, leader));
     let leader = leader.map_err(|error| Failure::because(Exit::Failed, error))?;
     let ending = supervise::supervise(leader, &order, &mut Aloud)?;

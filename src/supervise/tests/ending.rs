@@ -1,14 +1,14 @@
 //! Trees that do not want to end.
 
-use crate::model::process::ProcessId;
 use std::{fs, time::Duration};
 
 use super::{World, alone, world::until};
 use crate::{
-    model::status::Outcome,
+    model::{process::ProcessId, status::Outcome},
     supervise::{
-        StopOrder, spawn,
-        tree::{Swept, TreeIds, end_tree},
+        StopOrder,
+        process_tree::{Swept, TreeIds, end_tree},
+        spawn,
     },
 };
 

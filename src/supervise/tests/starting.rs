@@ -11,8 +11,9 @@ use super::{World, alone, world::until};
 use crate::{
     model::status::Outcome,
     supervise::{
-        become_run, inherited_lock, spawn,
-        tree::{Swept, TreeIds, end_tree},
+        become_run, inherited_lock,
+        process_tree::{Swept, TreeIds, end_tree},
+        spawn,
     },
 };
 

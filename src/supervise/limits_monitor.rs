@@ -3,14 +3,13 @@
 use std::{collections::HashMap, os::unix::fs::MetadataExt, path::PathBuf, time::Duration};
 
 use super::{
-    cpu::CpuMeter,
-    members::Tree,
-    memory::MemoryMeter,
-    phase::PhaseError,
+    classify::EndedBy,
+    kill_state::PhaseError,
     proc::{self, Stat},
-    result::EndedBy,
+    process_tree::Tree,
     spawn::Leader,
     sys::{self, Reaped},
+    usage::{CpuMeter, MemoryMeter},
     work,
 };
 use crate::model::{clock::since_boot, limits::Limits};
