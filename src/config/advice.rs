@@ -44,7 +44,7 @@ fn about(config: &Config, exporter: &Exporter) -> Vec<String> {
 }
 
 fn unknown_zone(config: &Config) -> Option<String> {
-    let name = config.time_zone.as_ref().filter(|name| zone::named(name).is_none())?;
+    let name = config.time_zone.as_ref().filter(|name| zone::zone_named(name).is_none())?;
     Some(format!(
         "time_zone: this machine knows no time zone {name:?}, so times are shown in UTC; correct the name, or install tzdata"
     ))

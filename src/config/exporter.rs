@@ -8,7 +8,7 @@ use super::{
     command, lane_rules, limits, param_rules,
     sections::{DAY, HOUR, MINUTE, retry_max_delay, stale},
     sheet::TableReader,
-    types::{BreakerRules, CacheRules, Exporter, FileOutput, Output},
+    types::{BreakerRules, CacheRules, Exporter, FileOutput, OutputKind},
     words,
 };
 use crate::model::{filename::extension, status::Outcome};
@@ -40,7 +40,7 @@ pub(super) fn read(name: &str, table: TableReader<'_>, around: &Around<'_>) -> E
         filename,
         source: table.text("source"),
         queue: table.text("queue").unwrap_or_else(|| if task { name } else { "default" }.to_owned()),
-        lanes: lane_rules::read(&table, &params),
+        lanes: lane_rules::read_lanes(&table, &params),
         params,
         ttl: table.some_duration_or_none("ttl", around.cache.ttl),
         stale: stale(&table, around.cache.stale),
@@ -65,7 +65,7 @@ pub(super) fn read(name: &str, table: TableReader<'_>, around: &Around<'_>) -> E
     exporter
 }
 
-fn output(table: &TableReader<'_>, task: bool, filename: Option<&str>) -> Output {
+fn output(table: &TableReader<'_>, task: bool, filename: Option<&str>) -> OutputKind {
     let file = FileOutput {
         extension: filename.map(extension).unwrap_or_default().to_owned(),
         content_type: content_type(table, filename),
@@ -74,12 +74,12 @@ fn output(table: &TableReader<'_>, task: bool, filename: Option<&str>) -> Output
         ends_with: table.read("ends_with", "pairs of hexadecimal digits", words::hex).unwrap_or_default(),
     };
     if !task {
-        return Output::File(file);
+        return OutputKind::File(file);
     }
     for key in ["content_type", "min_size", "magic", "ends_with"].into_iter().filter(|key| table.has(key)) {
         table.note(key, r#"is about a file, but the exporter makes none (output = "none")"#);
     }
-    Output::None
+    OutputKind::None
 }
 
 fn content_type(table: &TableReader<'_>, filename: Option<&str>) -> String {

@@ -8,7 +8,7 @@ use super::{
     words,
 };
 
-pub(super) fn read(exporter: &TableReader<'_>, params: &[Param]) -> Vec<LaneRules> {
+pub(super) fn read_lanes(exporter: &TableReader<'_>, params: &[Param]) -> Vec<LaneRules> {
     exporter.list("lane").into_iter().map(|table| lane(table, params)).collect()
 }
 

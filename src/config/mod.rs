@@ -116,7 +116,7 @@ fn read(file: &Path, sheet: &Reader<'_>) -> Config {
         queues: queues(&top, &exporters, &host),
         host,
         http: http::read(&top, dir),
-        schedules: schedule::read(&top, &exporters),
+        schedules: schedule::schedules(&top, &exporters),
         notify: sections::notify(&top, dir),
         status: sections::status(&top),
         history: sections::history(&top),

@@ -12,7 +12,7 @@ use super::{
 
 type Exporters = BTreeMap<String, Exporter>;
 
-pub(super) fn read(top: &TableReader<'_>, exporters: &Exporters) -> BTreeMap<String, Schedule> {
+pub(super) fn schedules(top: &TableReader<'_>, exporters: &Exporters) -> BTreeMap<String, Schedule> {
     top.named("schedule").into_iter().map(|(name, table)| (name.to_owned(), schedule(name, table, exporters))).collect()
 }
 

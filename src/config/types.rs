@@ -133,7 +133,7 @@ pub struct HttpRules {
 
 /// What an exporter leaves behind.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output {
+pub enum OutputKind {
     File(FileOutput),
     /// `output = "none"`: a task.
     None,
@@ -158,7 +158,7 @@ pub struct Exporter {
     /// `command[0]` is absolute, or a bare name to be found in `PATH`; the rest holds placeholders.
     pub command: Vec<String>,
     pub wrapper: Vec<String>,
-    pub output: Output,
+    pub output: OutputKind,
     /// The template; `None` only for a task without one.
     pub filename: Option<String>,
     pub source: Option<String>,
@@ -195,14 +195,14 @@ pub struct Exporter {
 impl Exporter {
     pub fn file(&self) -> Option<&FileOutput> {
         match &self.output {
-            Output::File(file) => Some(file),
-            Output::None => None,
+            OutputKind::File(file) => Some(file),
+            OutputKind::None => None,
         }
     }
 
     /// A task has no file: its success is forgotten, its failure kept.
     pub fn is_task(&self) -> bool {
-        self.output == Output::None
+        self.output == OutputKind::None
     }
 }
 

@@ -52,7 +52,7 @@ impl Context {
 
     fn by(file: &Path, text: String, read: Identity) -> Result<Self, ConfigError> {
         let config = config::parse(file, &text)?;
-        zone::configure(config.time_zone.as_deref());
+        zone::configure_zone(config.time_zone.as_deref());
         let site = Site::of(&config);
         let cache = Cache::new(site.cache());
         Ok(Self { config, site, cache, text, read, is_outdated: false })

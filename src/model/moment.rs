@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_time_at_which_clocks_are_set_is_asked_about() {
-        let Some(berlin) = zone::named("Europe/Berlin") else { return };
+        let Some(berlin) = zone::zone_named("Europe/Berlin") else { return };
         for twice_or_never in ["2026-10-25 02:30", "2026-03-29 02:30:00"] {
             let told = person(twice_or_never, Stamp(NOON), Toward::Past, &berlin).err().unwrap();
             assert!(told.contains("not one moment in Europe/Berlin"), "{told}");

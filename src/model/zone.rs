@@ -15,21 +15,21 @@ static NAME: OnceLock<Option<String>> = OnceLock::new();
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
 /// Sets the configured zone, by its IANA name; `None` stands for the system's. The first call counts.
-pub fn configure(name: Option<&str>) {
+pub fn configure_zone(name: Option<&str>) {
     let _ = NAME.set(name.map(str::to_owned));
 }
 
 /// The configured zone; else that of `TZ` or `/etc/localtime`; UTC where it is not known.
 pub fn zone() -> &'static TimeZone {
     ZONE.get_or_init(|| {
-        let configured = NAME.get().and_then(Option::as_deref).map(named);
+        let configured = NAME.get().and_then(Option::as_deref).map(zone_named);
         let found = configured.unwrap_or_else(|| TimeZone::try_system().ok());
         found.filter(|zone| !zone.is_unknown()).unwrap_or(TimeZone::UTC)
     })
 }
 
 /// `None`: this machine does not know it.
-pub fn named(name: &str) -> Option<TimeZone> {
+pub fn zone_named(name: &str) -> Option<TimeZone> {
     let is_utc = ["UTC", "Etc/UTC"].contains(&name);
     if is_utc { Some(TimeZone::UTC) } else { TimeZoneDatabase::from_env().get(name).ok() }
 }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn people_read_local_time_and_which_it_is() {
-        let Some(berlin) = named("Europe/Berlin") else { return };
+        let Some(berlin) = zone_named("Europe/Berlin") else { return };
         assert_eq!(shown_in(NOON, &berlin), "2026-03-01 13:00:00 CET");
         assert_eq!(shown_in(Stamp(NOON.0 + 120 * 86_400_000), &berlin), "2026-06-29 14:00:00 CEST");
         assert_eq!(shown_in(NOON, &TimeZone::UTC), "2026-03-01T12:00:00Z");
@@ -71,6 +71,6 @@ mod tests {
 
     #[test]
     fn a_zone_that_nobody_knows_is_none() {
-        assert!(named("Europe/Atlantis").is_none() && named("../../etc/passwd").is_none());
+        assert!(zone_named("Europe/Atlantis").is_none() && zone_named("../../etc/passwd").is_none());
     }
 }

@@ -65,7 +65,7 @@ impl Maker {
         let is_new = marker::claim(&dir, &path.display().to_string())?;
         refuse_disk(path)?;
         self.settle_top(path, made)?;
-        self.settle(&dir, OsStr::new(marker::NAME), &layout::marker(site), is_new)
+        self.settle(&dir, OsStr::new(marker::MARKER), &layout::marker(site), is_new)
     }
 
     /// Makes the directories above, which everybody may pass through.

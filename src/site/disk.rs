@@ -81,7 +81,7 @@ pub fn refusal(path: &Path) -> io::Result<Option<String>> {
     if let Some(why) = refused(number) {
         return Ok(Some(format!("{} is on {why}; use a local file system", path.display())));
     }
-    let folds = folds_case(path, marker::NAME)?;
+    let folds = folds_case(path, marker::MARKER)?;
     Ok(folds.then(|| format!("{} is no place for files: {FOLDS}; use another file system", path.display())))
 }
 

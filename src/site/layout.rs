@@ -19,7 +19,7 @@ pub(super) struct Item {
 }
 
 pub(super) fn marker(site: &Site) -> Item {
-    Item { path: site.state_dir.join(marker::NAME), kind: FileKind::File, mode: 0o640, shared: false }
+    Item { path: site.state_dir.join(marker::MARKER), kind: FileKind::File, mode: 0o640, shared: false }
 }
 
 /// Everything below the state directory, each directory before what lies in it.

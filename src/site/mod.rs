@@ -114,7 +114,7 @@ impl Site {
     }
 
     pub fn marker(&self) -> PathBuf {
-        self.state_dir.join(marker::NAME)
+        self.state_dir.join(marker::MARKER)
     }
 
     pub fn cache(&self) -> PathBuf {

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Bytes.
-pub(super) const SIZE: u64 = 1 << 20;
+pub(super) const RESERVE_SIZE: u64 = 1 << 20;
 
 impl Site {
     /// Frees the reserve. `false`: it had been given up before.
@@ -42,11 +42,11 @@ impl Site {
     pub fn restore_reserve(&self) -> io::Result<bool> {
         let mut how = OpenOptions::new();
         let file = self.open_reserve(how.write(true).create(true).truncate(false).mode(0o660))?;
-        if file.metadata()?.len() >= SIZE {
+        if file.metadata()?.len() >= RESERVE_SIZE {
             return Ok(true);
         }
         // Taken back at once, the last free blocks would be missing for what they were given up for.
-        if free_bytes(&self.queue())? < 4 * SIZE || refuses(&self.queue(), 4 * SIZE) {
+        if free_bytes(&self.queue())? < 4 * RESERVE_SIZE || refuses(&self.queue(), 4 * RESERVE_SIZE) {
             return Ok(false);
         }
         // Made anew by this user, it may have the wrong mode; of the other user's it cannot be changed, nor need it be.
@@ -67,7 +67,7 @@ impl Site {
 
 /// Gives the file its blocks. `false`: there are not enough, and none is kept.
 pub(super) fn fill(file: &File) -> io::Result<bool> {
-    match posix_fallocate(file, 0, SIZE.cast_signed()) {
+    match posix_fallocate(file, 0, RESERVE_SIZE.cast_signed()) {
         Ok(()) => Ok(true),
         Err(error) => {
             file.set_len(0)?;

@@ -6,7 +6,7 @@ use super::{BOOK, config};
 use crate::{
     config::{
         choose, parse,
-        types::{Condition, Exporter, Output},
+        types::{Condition, Exporter, OutputKind},
     },
     model::{limits::Limits, status::Outcome},
 };
@@ -31,7 +31,7 @@ fn without_own_values(exporter: &Exporter) -> String {
     (rest.command, rest.wrapper, rest.params, rest.lanes) = Default::default();
     (rest.env, rest.filename, rest.web) = Default::default();
     rest.scheduled_ttl = None; // which is the default only where nothing is written
-    if let Output::File(file) = &mut rest.output {
+    if let OutputKind::File(file) = &mut rest.output {
         (file.magic, file.ends_with) = Default::default();
     }
     format!("{rest:?}")
