@@ -2,14 +2,18 @@
 
 use std::{
     fmt,
-    fs::{self, File},
+    fs::{self, File, OpenOptions, Permissions},
     io::{self, ErrorKind},
-    os::unix::fs::FileExt,
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, OpenOptionsExt, PermissionsExt},
+    },
     path::Path,
 };
 
-use super::output;
-use crate::{config::FileOutput, model::status::Outcome, site};
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK, O_PATH};
+
+use crate::{config::FileOutput, model::job::Outcome, site};
 
 /// Bytes that one must be able to write after an export: with less, what was written last may be missing.
 const ROOM: u64 = 1 << 20;
@@ -113,7 +117,7 @@ fn judge(out: &Path, rules: &FileOutput, file_size_limit: Option<u64>) -> Result
             NotAccepted::TooSmall { size, min_size: rules.min_size }
         });
     }
-    let file = output::open(out).map_err(NotAccepted::Unreadable)?;
+    let file = open(out).map_err(NotAccepted::Unreadable)?;
     if !begins_with(&file, &rules.magic).map_err(NotAccepted::Unreadable)? {
         return Err(NotAccepted::Magic);
     }
@@ -151,4 +155,29 @@ fn ends_with(file: &File, size: u64, mark: &[u8]) -> io::Result<bool> {
     let mut tail = vec![0; usize::try_from(length).unwrap_or(0)];
     file.read_exact_at(&mut tail, size - length)?;
     Ok(tail.windows(mark.len()).any(|place| place == mark))
+}
+
+/// Opens a regular file for reading, whatever its mode. Nothing is followed and nothing blocks.
+pub(super) fn open(out: &Path) -> io::Result<File> {
+    let file = match open_plain(out) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            make_readable(out)?;
+            open_plain(out)?
+        }
+        opened => opened?,
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("the output is not a regular file")) }
+}
+
+fn open_plain(out: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(out)
+}
+
+/// Changes the mode of this very file: a path could mean another one by then.
+fn make_readable(out: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).custom_flags(O_NOFOLLOW | O_PATH).open(out)?;
+    if !file.metadata()?.is_file() {
+        return Ok(());
+    }
+    fs::set_permissions(format!("/proc/self/fd/{}", file.as_raw_fd()), Permissions::from_mode(0o600))
 }

@@ -4,20 +4,21 @@
 //! pruned or aged through a symbolic link, and only regular files count.
 
 mod accept;
-mod grammar;
-mod look;
-mod name;
-mod output;
+mod lookup;
+mod names;
 mod prune;
 mod publish;
-mod scan;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    accept::{NotAccepted, accept},
+    lookup::Cached,
+    prune::{CacheEntry, Chosen, choose},
+    publish::{Prepared, prepare},
+};
 
 use std::path::{Path, PathBuf};
-
-pub use self::accept::{NotAccepted, accept};
-pub use self::prune::{CacheEntry, Chosen, choose};
-pub use look::Cached;
-pub use publish::{Prepared, prepare};
 
 /// The cache of one state directory.
 #[derive(Clone, Debug)]
@@ -40,6 +41,3 @@ impl Cache {
         self.dir.join(filename)
     }
 }
-
-#[cfg(test)]
-mod tests;

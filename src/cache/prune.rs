@@ -1,6 +1,7 @@
 //! Pruning: what is there, what goes, and taking it away.
 //!
-//! The caller removes inside a short transaction, leaving out every name that the queue still needs.
+//! The caller removes inside a short transaction, leaving out every name that the queue still needs. One directory or file
+//! that cannot be read does not stop the rest.
 
 use std::{
     ffi::OsStr,
@@ -13,11 +14,12 @@ use nix::sys::{
     time::TimeSpec,
 };
 
-use super::{Cache, name};
+use super::{Cache, names};
 use crate::{
     model::{
+        age::{Aged, expired_now, prune_choice},
+        attempt::AttemptId,
         clock::Stamp,
-        policy::{Aged, expired_now, prune_choice},
     },
     site::dir::{Dir, FileInfo},
 };
@@ -148,7 +150,7 @@ impl Cache {
 
     /// The directory and name of an entry, if what lies there is still the same file.
     fn find<'a>(&self, entry: &'a CacheEntry) -> io::Result<Option<(Dir, &'a OsStr)>> {
-        let (exporter, name) = name::split(&entry.filename)?;
+        let (exporter, name) = names::split(&entry.filename)?;
         let Some(dir) = self.exporter_dir(exporter)? else { return Ok(None) };
         let same = dir.about(name)?.is_some_and(|about| entry.is(&about));
         Ok(same.then_some((dir, name)))
@@ -156,7 +158,7 @@ impl Cache {
 
     /// Sets the time at which the file was made. `false`: there is no such file.
     pub fn age(&self, filename: &str, to: Stamp) -> io::Result<bool> {
-        let (exporter, name) = name::split(filename)?;
+        let (exporter, name) = names::split(filename)?;
         let Some(dir) = self.exporter_dir(exporter)? else { return Ok(false) };
         if !dir.about(name)?.is_some_and(|about| about.is_file()) {
             return Ok(false);
@@ -169,4 +171,65 @@ impl Cache {
 fn set_time(dir: &Dir, name: &OsStr, to: Stamp) -> io::Result<()> {
     let time = TimeSpec::from(to.system_time().duration_since(UNIX_EPOCH).unwrap_or_default());
     Ok(utimensat(dir, name, &time, &time, UtimensatFlags::NoFollowSymlink)?)
+}
+
+/// A name that an attempt has left while it published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Temp {
+    pub exporter: String,
+    pub attempt: AttemptId,
+}
+
+impl Cache {
+    /// Every finished file. What cannot be read becomes a sentence in `problems` and does not stop the rest.
+    pub fn scan(&self, problems: &mut Vec<String>) -> Vec<CacheEntry> {
+        let mut entries = Vec::new();
+        self.each_name(problems, |dir, exporter, name| {
+            if names::is_ours(name)
+                && let Some(about) = dir.about(OsStr::new(name))?
+                && about.is_file()
+            {
+                entries.push(CacheEntry::of(format!("{exporter}/{name}"), &about));
+            }
+            Ok(())
+        });
+        entries
+    }
+
+    /// Names that attempts have left while publishing; whose attempt is gone can be removed.
+    pub fn temps(&self, problems: &mut Vec<String>) -> Vec<Temp> {
+        let mut temps = Vec::new();
+        self.each_name(problems, |_, exporter, name| {
+            if let Some(attempt) = name.strip_prefix('.').and_then(AttemptId::parse) {
+                temps.push(Temp { exporter: exporter.to_owned(), attempt });
+            }
+            Ok(())
+        });
+        temps
+    }
+
+    fn each_name(&self, problems: &mut Vec<String>, mut visit: impl FnMut(&Dir, &str, &str) -> io::Result<()>) {
+        for exporter in self.exporters(problems) {
+            let Some((dir, names)) = note(problems, &exporter, self.names(&exporter)).flatten() else { continue };
+            for name in names {
+                note(problems, &format!("{exporter}/{name}"), visit(&dir, &exporter, &name));
+            }
+        }
+    }
+
+    fn exporters(&self, problems: &mut Vec<String>) -> Vec<String> {
+        let names = Dir::open_real(self.dir()).and_then(|cache| cache.names(usize::MAX));
+        let names = note(problems, "", names).unwrap_or_default();
+        names.into_iter().filter_map(|name| name.into_string().ok()).filter(|name| names::is_exporter(name)).collect()
+    }
+
+    fn names(&self, exporter: &str) -> io::Result<Option<(Dir, Vec<String>)>> {
+        let Some(dir) = self.exporter_dir(exporter)? else { return Ok(None) };
+        let names = dir.names(usize::MAX)?.into_iter().filter_map(|name| name.into_string().ok()).collect();
+        Ok(Some((dir, names)))
+    }
+}
+
+fn note<T>(problems: &mut Vec<String>, what: &str, result: io::Result<T>) -> Option<T> {
+    result.map_err(|error| problems.push(format!("cannot read cache/{what}: {error}"))).ok()
 }

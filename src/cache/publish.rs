@@ -19,7 +19,7 @@ use nix::{
     unistd::{Gid, fchown, linkat},
 };
 
-use super::{Cache, name, output};
+use super::{Cache, accept, names};
 use crate::{
     model::{attempt::AttemptId, clock::Stamp, failpoint},
     site::{self, dir::Dir},
@@ -49,7 +49,7 @@ pub fn prepare(
     now: Stamp,
     may_be_written: impl FnOnce(&File) -> bool,
 ) -> io::Result<Prepared> {
-    let mut file = output::open(out)?;
+    let mut file = accept::open(out)?;
     give_to_group(&file, cache)?;
     // Before the question who has it open: nobody may open it for writing after that.
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
@@ -91,7 +91,7 @@ fn copy_in_place(mut from: File, out: &Path) -> io::Result<File> {
 impl Prepared {
     /// Gives the file its name in the cache and syncs the directory. Doing it again changes nothing.
     pub fn publish(&self, filename: &str, attempt: &AttemptId) -> io::Result<()> {
-        let (exporter, name) = name::split(filename)?;
+        let (exporter, name) = names::split(filename)?;
         let dir = self.cache.make_exporter_dir(exporter)?;
         if !self.is_at(&dir, name)? {
             let temp = temp_name(attempt);

@@ -3,12 +3,12 @@
 use std::{iter, time::Duration};
 
 use super::{
+    params,
     types::{Config, Exporter, Param, ParamKind},
-    values,
 };
 use crate::model::{
+    moment,
     template::{Piece, pieces},
-    zone,
 };
 
 /// Sockets below `TMPDIR` must fit into 108 bytes; a browser's needs this much of it.
@@ -44,7 +44,7 @@ fn about(config: &Config, exporter: &Exporter) -> Vec<String> {
 }
 
 fn unknown_zone(config: &Config) -> Option<String> {
-    let name = config.time_zone.as_ref().filter(|name| zone::zone_named(name).is_none())?;
+    let name = config.time_zone.as_ref().filter(|name| moment::zone_named(name).is_none())?;
     Some(format!(
         "time_zone: this machine knows no time zone {name:?}, so times are shown in UTC; correct the name, or install tzdata"
     ))
@@ -115,7 +115,7 @@ fn is_path(argument: &str) -> bool {
 
 fn path_warning(argument: &str, param: &Param) -> Option<String> {
     let name = &param.name;
-    let fits = |text: &&&str| values::canonical(param, text, values::matches).is_ok();
+    let fits = |text: &&&str| params::canonical(param, text, params::matches).is_ok();
     let escape = TRAVERSALS.iter().find(fits)?;
     let advice = match &param.kind {
         ParamKind::Pattern(_) => "make its pattern stricter",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{params::Values, sheet::TableReader, types::Exporter, words};
+use super::{params::Values, reader::TableReader, types::Exporter, values};
 use crate::model::{
     misfit::Misfit,
     template::{Piece, pieces, render},
@@ -64,7 +64,7 @@ fn option_from<'a>(argument: &'a str, values: &Values) -> Option<&'a str> {
 /// `command`, its program made absolute if it has a slash.
 pub(super) fn read(table: &TableReader<'_>, dir: &Path) -> Vec<String> {
     let what = r#"a list of strings, the program first, such as ["bin/make", "{output}"]"#;
-    let filled = |value: &_| words::texts(value).filter(|texts| texts.first().is_some_and(|first| !first.is_empty()));
+    let filled = |value: &_| values::texts(value).filter(|texts| texts.first().is_some_and(|first| !first.is_empty()));
     let command = table.read("command", what, filled).unwrap_or_default();
     with_program(table, "command", command, dir)
 }

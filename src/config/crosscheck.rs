@@ -1,12 +1,16 @@
-//! What can only be judged when the whole file is known: names that lead to other sections, and templates.
+//! What can only be judged when the whole file is known: names that lead to other sections, and templates. With them
+//! the exporters of which nothing can be run, whatever is asked for, because the configuration itself is wrong.
+//!
+//! Loading compiles no pattern, since a hit must stay cheap. Whoever starts jobs asks here first: their jobs wait until
+//! the file is put right, and none of them uses up an attempt.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter};
 
 use super::{
-    nearest,
     param_rules::is_free,
-    sheet::Reader,
-    types::{Condition, Exporter, Param, ParamKind, QueueRules},
+    params, problem,
+    reader::Reader,
+    types::{Condition, Config, Exporter, Param, ParamKind, QueueRules, Schedule},
 };
 use crate::model::{
     filename::{MAX_EXTENSION, extension, literal_problem},
@@ -47,13 +51,13 @@ fn lanes(one: &Exporter, queues: &Queues, sheet: &Reader<'_>) {
 }
 
 fn queue_problem(name: &str, queues: &Queues) -> Option<String> {
-    let hint = || nearest::hint(name, queues.keys().map(|name| &**name));
+    let hint = || problem::hint(name, queues.keys().map(|name| &**name));
     (!queues.contains_key(name)).then(|| format!("is {name:?}, but there is no [queue.{name}]{}", hint()))
 }
 
 fn condition_problem(one: &Exporter, name: &str, condition: &Condition) -> Option<String> {
     let Some(param) = one.params.iter().find(|param| param.name == name) else {
-        let hint = nearest::hint(name, one.params.iter().map(|param| &*param.name));
+        let hint = problem::hint(name, one.params.iter().map(|param| &*param.name));
         return Some(format!("asks for {name:?}, which is not a parameter{hint}"));
     };
     let misfit = matches!(condition, Condition::Range(..)) && !matches!(param.kind, ParamKind::Integer(..));
@@ -129,7 +133,7 @@ fn parameter_advice(one: &Exporter, name: &str) -> Option<String> {
 fn placeholder_problems(template: &str, known: &[&str], advice: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let problem = |piece| match piece {
         Piece::Name(name) if !known.contains(&name) => {
-            let hint = nearest::hint(name, known.iter().copied());
+            let hint = problem::hint(name, known.iter().copied());
             let advice = advice(name).map_or_else(String::new, |advice| {
                 if hint.is_empty() { format!("; {advice}") } else { format!(" If not, {advice}") }
             });
@@ -139,4 +143,42 @@ fn placeholder_problems(template: &str, known: &[&str], advice: &dyn Fn(&str) ->
         Piece::Name(_) | Piece::Text(_) => None,
     };
     pieces(template).filter_map(|(piece, _)| problem(piece)).collect()
+}
+
+impl Config {
+    /// Each such exporter with the sentence that says why. Patterns are compiled once, by the first caller.
+    pub fn broken(&self) -> &BTreeMap<String, String> {
+        let problem = |one: &Exporter| Some((one.name.clone(), self.problem(one)?));
+        self.broken.get_or_init(|| self.exporters.values().filter_map(problem).collect())
+    }
+
+    /// Why the queued jobs of this exporter are held: it is not in the configuration, or broken there. Holding them uses
+    /// up no attempt, and when the configuration is put right they go on.
+    pub fn holds(&self, exporter: &str) -> Option<String> {
+        if !self.exporters.contains_key(exporter) {
+            return Some(format!("exporter {exporter} is not in the configuration"));
+        }
+        self.broken().get(exporter).map(|why| format!("exporter {exporter}: {why}"))
+    }
+
+    /// Whether there are exporters, and nothing of any of them can be run.
+    pub fn is_wholly_broken(&self) -> bool {
+        !self.exporters.is_empty() && self.broken().len() == self.exporters.len()
+    }
+
+    /// The schedules whose exporter can be run.
+    pub fn sound_schedules(&self) -> impl Iterator<Item = &Schedule> {
+        self.schedules.values().filter(|schedule| !self.broken().contains_key(&schedule.exporter))
+    }
+
+    /// Of the exporter itself, or of one that it is made from.
+    fn problem(&self, exporter: &Exporter) -> Option<String> {
+        let next = |one: &&Exporter| self.exporters.get(one.source.as_deref()?);
+        let mut chain = iter::successors(Some(exporter), next);
+        chain.find_map(|one| {
+            let problem = one.params.iter().find_map(params::problem)?;
+            let own = one.name == exporter.name;
+            Some(if own { problem } else { format!("its source {} cannot be used: {problem}", one.name) })
+        })
+    }
 }

@@ -7,7 +7,7 @@ use nix::unistd::{AccessFlags, access};
 use super::{
     advice::sources_in,
     command::PATH,
-    executable, params, pattern, schedule,
+    executable, params, sections,
     types::{Config, Exporter},
 };
 use crate::model::template::names;
@@ -32,7 +32,7 @@ fn exporter_problems(exporter: &Exporter) -> Vec<String> {
     let path = exporter.env.get("PATH").map_or(PATH, |path| path);
     let programs = [&exporter.wrapper, &exporter.command].into_iter().filter_map(|command| command.first());
     let mut problems: Vec<_> = programs.filter_map(|program| program_problem(program, path)).collect();
-    problems.extend(exporter.params.iter().filter_map(pattern::problem));
+    problems.extend(exporter.params.iter().filter_map(params::problem));
     problems.extend(shell_problem(exporter));
     problems
 }
@@ -64,7 +64,7 @@ fn shell_problem(exporter: &Exporter) -> Option<String> {
 fn schedule_problems(config: &Config) -> Vec<String> {
     let problem = |one: &super::types::Schedule| {
         let exporter = config.exporters.get(&one.exporter)?;
-        let problem = params::check(exporter, &schedule::as_given(one)).err()?;
+        let problem = params::check(exporter, &sections::as_given(one)).err()?;
         Some(format!("schedule {}: {problem}", one.name))
     };
     config.schedules.values().filter_map(problem).collect()

@@ -1,17 +1,17 @@
-//! `[exporter.NAME]`: one kind of job.
+//! `[exporter.NAME]`: one kind of job, its lanes (another queue for some values), and who is made from whom.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use toml::de::DeValue;
 
 use super::{
-    command, lane_rules, limits, param_rules,
+    command, limits, param_rules, problem,
+    reader::{Reader, TableReader},
     sections::{DAY, HOUR, MINUTE, retry_max_delay, stale},
-    sheet::TableReader,
-    types::{BreakerRules, CacheRules, Exporter, FileOutput, OutputKind},
-    words,
+    types::{BreakerRules, CacheRules, Condition, Exporter, FileOutput, LaneRules, OutputKind, Param, ParamKind},
+    values,
 };
-use crate::model::{filename::extension, status::Outcome};
+use crate::model::{filename::extension, job::Outcome};
 
 /// What an exporter takes over from the rest of the file.
 pub(super) struct Around<'a> {
@@ -40,7 +40,7 @@ pub(super) fn read(name: &str, table: TableReader<'_>, around: &Around<'_>) -> E
         filename,
         source: table.text("source"),
         queue: table.text("queue").unwrap_or_else(|| if task { name } else { "default" }.to_owned()),
-        lanes: lane_rules::read_lanes(&table, &params),
+        lanes: read_lanes(&table, &params),
         params,
         ttl: table.some_duration_or_none("ttl", around.cache.ttl),
         stale: stale(&table, around.cache.stale),
@@ -70,8 +70,8 @@ fn output(table: &TableReader<'_>, task: bool, filename: Option<&str>) -> Output
         extension: filename.map(extension).unwrap_or_default().to_owned(),
         content_type: content_type(table, filename),
         min_size: table.size("min_size", 1),
-        magic: table.read("magic", "pairs of hexadecimal digits", words::hex).unwrap_or_default(),
-        ends_with: table.read("ends_with", "pairs of hexadecimal digits", words::hex).unwrap_or_default(),
+        magic: table.read("magic", "pairs of hexadecimal digits", values::hex).unwrap_or_default(),
+        ends_with: table.read("ends_with", "pairs of hexadecimal digits", values::hex).unwrap_or_default(),
     };
     if !task {
         return OutputKind::File(file);
@@ -95,7 +95,7 @@ fn media_type(value: &DeValue<'_>) -> Option<String> {
 }
 
 fn escalate(value: &DeValue<'_>) -> Option<f64> {
-    words::factor(value).filter(|factor| (1.0..=1000.0).contains(factor))
+    values::factor(value).filter(|factor| (1.0..=1000.0).contains(factor))
 }
 
 struct RetryOn {
@@ -140,7 +140,7 @@ fn env(table: &TableReader<'_>) -> BTreeMap<String, String> {
     let mut env = BTreeMap::new();
     for (name, value) in table.entries() {
         match value.as_str().filter(|text| !text.contains('\0')) {
-            None => table.note(name, format_args!("is {}; it must be a string", words::shown(value))),
+            None => table.note(name, format_args!("is {}; it must be a string", values::shown(value))),
             Some(_) if !is_variable(name) => table.note(name, "cannot be the name of a variable"),
             Some(_) if name.starts_with("PRESSROOM_") => table.note(name, "is set by Pressroom itself"),
             Some(text) => drop(env.insert(name.to_owned(), text.to_owned())),
@@ -151,4 +151,109 @@ fn env(table: &TableReader<'_>) -> BTreeMap<String, String> {
 
 fn is_variable(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+pub(super) fn read_lanes(exporter: &TableReader<'_>, params: &[Param]) -> Vec<LaneRules> {
+    exporter.list("lane").into_iter().map(|table| lane(table, params)).collect()
+}
+
+fn lane(table: TableReader<'_>, params: &[Param]) -> LaneRules {
+    table.need("queue", "; name the queue that these jobs go to");
+    table.need("when", r#"; say for which values, for instance when = { pages = "..20" }"#);
+    let lane = LaneRules { queue: table.text("queue").unwrap_or_default(), when: when(&table, params) };
+    table.done();
+    lane
+}
+
+fn when(table: &TableReader<'_>, params: &[Param]) -> Vec<(String, Condition)> {
+    let Some(when) = table.table("when") else { return Vec::new() };
+    let condition = |(name, value): (&str, &DeValue<'_>)| {
+        let kind = params.iter().find(|param| param.name == name).map(|param| &param.kind);
+        match condition(kind, value) {
+            Ok(condition) => Some((name.to_owned(), condition)),
+            Err(problem) => {
+                when.note(name, problem);
+                None
+            }
+        }
+    };
+    when.entries().into_iter().filter_map(condition).collect()
+}
+
+/// An unknown parameter is told later, when inherited parameters are known.
+fn condition(kind: Option<&ParamKind>, value: &DeValue<'_>) -> Result<Condition, String> {
+    let text = values::scalar(value).ok_or("must be a value or a range such as \"..20\"")?;
+    match (kind, values::range(&text)) {
+        (None | Some(ParamKind::Integer(..)), Some((low, high))) => Ok(Condition::Range(low, high)),
+        (Some(ParamKind::Integer(..)), None) => {
+            let number = text.parse().map_err(|_| format!("is {text:?}, but the parameter is an integer"))?;
+            Ok(Condition::Range(Some(number), Some(number)))
+        }
+        (Some(ParamKind::OneOf(words)), None) if !words.contains(&text) => {
+            Err(format!("is {text:?}, which the parameter never is"))
+        }
+        (Some(_), Some(_)) => Err("is a range, but the parameter is not an integer".to_owned()),
+        (_, None) => Ok(Condition::Equals(text)),
+    }
+}
+
+type Exporters = BTreeMap<String, Exporter>;
+
+/// Checks all sources, and gives a derived format without parameters of its own those of its source.
+pub(super) fn settle(exporters: &mut Exporters, sheet: &Reader<'_>) {
+    let derived: Vec<_> = exporters.values().filter(|one| one.source.is_some()).map(|one| one.name.clone()).collect();
+    for name in derived {
+        if let Err(problem) = check(exporters, &name) {
+            sheet.note_in(&["exporter", &name, "source"], format!("\"source\" in [exporter.{name}] {problem}"));
+            continue;
+        }
+        if exporters[&name].params.is_empty() {
+            let params = inherited(exporters, &name);
+            exporters.entry(name).and_modify(|one| one.params = params);
+        }
+    }
+}
+
+fn check(exporters: &Exporters, name: &str) -> Result<(), String> {
+    let Some(source) = exporters[name].source.as_deref() else { return Ok(()) };
+    let Some(from) = exporters.get(source) else {
+        let hint = problem::hint(source, exporters.keys().map(|name| &**name));
+        return Err(format!("is {source:?}, which is not an exporter{hint}"));
+    };
+    if from.is_task() {
+        return Err(format!("is {source:?}, which makes no file"));
+    }
+    if let Some(circle) = circle(exporters, name) {
+        return Err(format!("leads back to itself: {circle}"));
+    }
+    let (own, wanted) = (&exporters[name].params, inherited(exporters, source));
+    match missing(own, &wanted) {
+        Some(param) => Err(format!("is {source:?}, whose parameter {param:?} is missing in [exporter.{name}.params]")),
+        None => Ok(()),
+    }
+}
+
+/// The first parameter of the source that the derived format would have to know. One that is neither required nor
+/// changes the file may be left out.
+fn missing<'a>(own: &[Param], wanted: &'a [Param]) -> Option<&'a str> {
+    let has = |name: &str| own.is_empty() || own.iter().any(|param| param.name == name);
+    let counts = |param: &&Param| param.key || param.required;
+    wanted.iter().filter(counts).find(|param| !has(&param.name)).map(|param| &*param.name)
+}
+
+/// The parameters of an exporter or, if it has none, those of the nearest source that has some.
+fn inherited(exporters: &Exporters, name: &str) -> Vec<Param> {
+    chain(exporters, name).find(|one| !one.params.is_empty()).map(|one| one.params.clone()).unwrap_or_default()
+}
+
+/// An exporter, its source, the source's source and so on; endless if they form a circle, so it is cut.
+fn chain<'a>(exporters: &'a Exporters, name: &str) -> impl Iterator<Item = &'a Exporter> {
+    let next = |one: &&'a Exporter| exporters.get(one.source.as_deref()?);
+    std::iter::successors(exporters.get(name), next).take(exporters.len() + 1)
+}
+
+fn circle(exporters: &Exporters, name: &str) -> Option<String> {
+    let names: Vec<_> = chain(exporters, name).map(|one| &*one.name).collect();
+    let back = names.iter().skip(1).position(|other| *other == name)?;
+    Some(names[..=back + 1].join(" from "))
 }

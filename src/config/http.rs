@@ -8,9 +8,9 @@ use std::{
 use toml::de::DeValue;
 
 use super::{
-    sheet::TableReader,
+    reader::TableReader,
     types::{ClientSource, Config, EnqueueOn, HttpRules, PathForm, Sendfile},
-    words,
+    values,
 };
 use crate::model::client::Network;
 
@@ -38,7 +38,7 @@ pub(super) fn read(top: &TableReader<'_>, dir: &Path) -> HttpRules {
         client: table.read("client", CLIENT, client).unwrap_or(base.client),
         max_wait: table.duration("max_wait", base.max_wait),
         max_waiters: table.count("max_waiters", 0..=10_000, base.max_waiters),
-        refresh: table.read_or("refresh", "off", r#""off" or a duration such as "1m""#, base.refresh, words::duration),
+        refresh: table.read_or("refresh", "off", r#""off" or a duration such as "1m""#, base.refresh, values::duration),
         failed_status: table.read("failed_status", FAILED, failed_status).unwrap_or(base.failed_status),
         pending_status: table.read("pending_status", PENDING, pending_status).unwrap_or(base.pending_status),
         sendfile: table.read("sendfile", SENDFILE, sendfile).unwrap_or(base.sendfile),
@@ -57,7 +57,7 @@ const CLIENT: &str = "the name of a CGI variable, \"x-forwarded-for:1\" with the
 const MAX_HOPS: usize = 20;
 
 fn client(value: &DeValue<'_>) -> Option<ClientSource> {
-    let text = words::text(value)?;
+    let text = values::text(value)?;
     if let Some(hop) = text.strip_prefix("x-forwarded-for:") {
         return forwarded(hop);
     }
@@ -85,7 +85,7 @@ pub(super) fn warnings(config: &Config) -> Option<String> {
 }
 
 fn failed_status(value: &DeValue<'_>) -> Option<(u16, u16)> {
-    let code = |item: &toml::Spanned<DeValue<'_>>| u16::try_from(words::integer(item.get_ref())?).ok();
+    let code = |item: &toml::Spanned<DeValue<'_>>| u16::try_from(values::integer(item.get_ref())?).ok();
     let codes: Vec<_> = value.as_array()?.iter().map(code).collect::<Option<_>>()?;
     match codes[..] {
         [unknown @ 400..600, timeout @ 400..600] => Some((unknown, timeout)),
@@ -94,7 +94,7 @@ fn failed_status(value: &DeValue<'_>) -> Option<(u16, u16)> {
 }
 
 fn pending_status(value: &DeValue<'_>) -> Option<u16> {
-    u16::try_from(words::integer(value)?).ok().filter(|status| matches!(status, 202 | 503))
+    u16::try_from(values::integer(value)?).ok().filter(|status| matches!(status, 202 | 503))
 }
 
 fn sendfile(value: &DeValue<'_>) -> Option<Sendfile> {
@@ -112,5 +112,5 @@ fn sendfile(value: &DeValue<'_>) -> Option<Sendfile> {
 }
 
 fn templates(value: &DeValue<'_>, dir: &Path) -> Option<PathBuf> {
-    words::text(value).map(|path| super::absolute(dir, path))
+    values::text(value).map(|path| super::absolute(dir, path))
 }

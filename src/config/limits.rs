@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{sections::MINUTE, sheet::TableReader};
+use super::{reader::TableReader, sections::MINUTE};
 use crate::model::limits::Limits;
 
 /// What retries may multiply a limit by, unless `limits_max` says otherwise.

@@ -5,31 +5,32 @@
 //! looked for. That is left to `deep_problems`.
 
 mod advice;
-mod broken;
 pub mod command;
 mod crosscheck;
 mod deep;
 mod executable;
 mod exporter;
-mod getters;
 mod http;
-mod lane_rules;
 mod limits;
-mod nearest;
 mod param_rules;
 pub mod params;
-mod pattern;
 mod problem;
-mod reading;
-mod schedule;
+mod reader;
 mod sections;
-mod sheet;
-mod sources;
 #[cfg(test)]
 mod tests;
 pub mod types;
 mod values;
-mod words;
+
+#[cfg(test)]
+pub use self::advice::LONGEST_PAUSE;
+pub use self::{
+    advice::warnings,
+    deep::deep_problems,
+    problem::{ConfigError, hint},
+    reader::{Identity, read as read_text},
+    types::*,
+};
 
 use std::{
     collections::BTreeMap,
@@ -40,21 +41,12 @@ use std::{
 
 use toml::de::{DeTable, DeValue};
 
-use crate::model::client::ClientNames;
-
-#[cfg(test)]
-pub use self::advice::LONGEST_PAUSE;
-pub use self::{
-    advice::warnings,
-    deep::deep_problems,
-    nearest::hint,
-    problem::ConfigError,
-    reading::{Identity, read as read_text},
-    types::*,
-};
-use self::{
-    exporter::Around,
-    sheet::{Reader, TableReader},
+use super::{
+    config::{
+        exporter::Around,
+        reader::{Reader, TableReader},
+    },
+    model::client::ClientNames,
 };
 
 pub const FILE: &str = "/etc/pressroom/pressroom.toml";
@@ -79,7 +71,7 @@ fn choose(flag: Option<&Path>, variable: Option<OsString>) -> PathBuf {
 /// Every problem of the file at once, each with its line and column.
 pub fn load(path: &Path) -> Result<Config, ConfigError> {
     let file = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let (text, _) = reading::read(&file)?;
+    let (text, _) = reader::read(&file)?;
     parse(&file, &text)
 }
 
@@ -116,7 +108,7 @@ fn read(file: &Path, sheet: &Reader<'_>) -> Config {
         queues: queues(&top, &exporters, &host),
         host,
         http: http::read(&top, dir),
-        schedules: schedule::schedules(&top, &exporters),
+        schedules: sections::schedules(&top, &exporters),
         notify: sections::notify(&top, dir),
         status: sections::status(&top),
         history: sections::history(&top),
@@ -136,7 +128,7 @@ fn exporters(top: &TableReader<'_>, dir: &Path, cache: &CacheRules, sheet: &Read
     let around = Around { dir, cache, retry_max_delay: sections::retry_max_delay(top, sections::HOUR) };
     let read = |(name, table): (&str, TableReader<'_>)| (name.to_owned(), exporter::read(name, table, &around));
     let mut exporters = top.named("exporter").into_iter().map(read).collect();
-    sources::settle(&mut exporters, sheet);
+    exporter::settle(&mut exporters, sheet);
     exporters
 }
 
@@ -154,7 +146,7 @@ fn queues(
 }
 
 fn database(top: &TableReader<'_>, state_dir: &Path) -> PathBuf {
-    let path = |value: &DeValue<'_>| words::text(value).filter(|text| !text.contains("://")).map(str::to_owned);
+    let path = |value: &DeValue<'_>| values::text(value).filter(|text| !text.contains("://")).map(str::to_owned);
     let what = "a path; PostgreSQL is not available yet";
     absolute(state_dir, &top.read("database", what, path).unwrap_or_else(|| DATABASE.to_owned()))
 }

@@ -1,9 +1,10 @@
 //! `[exporter.NAME.params.PARAM]`: the rules for the values of one parameter.
 
 use super::{
-    sheet::TableReader,
+    params,
+    reader::TableReader,
     types::{Param, ParamKind},
-    values, words,
+    values,
 };
 
 /// Words that a request uses for itself, and the placeholders that are not parameters.
@@ -20,7 +21,7 @@ fn param(name: &str, table: TableReader<'_>) -> Param {
     if RESERVED.contains(&name) {
         table.check_name(name, "a parameter: it is reserved", |_| false);
     }
-    let default = table.read("default", "a string or an integer", words::scalar);
+    let default = table.read("default", "a string or an integer", values::scalar);
     let param = Param {
         name: name.to_owned(),
         kind: kind(&table),
@@ -58,11 +59,11 @@ fn kind(table: &TableReader<'_>) -> ParamKind {
 }
 
 fn one_of(value: &toml::de::DeValue<'_>) -> Option<ParamKind> {
-    words::texts(value).filter(|texts| !texts.is_empty()).map(ParamKind::OneOf)
+    values::texts(value).filter(|texts| !texts.is_empty()).map(ParamKind::OneOf)
 }
 
 fn integer(value: &toml::de::DeValue<'_>) -> Option<ParamKind> {
-    let (low, high) = words::range(value.as_str()?)?;
+    let (low, high) = values::range(value.as_str()?)?;
     Some(ParamKind::Integer(low.unwrap_or(i64::MIN), high.unwrap_or(i64::MAX)))
 }
 
@@ -72,7 +73,7 @@ fn with_checked_default(table: &TableReader<'_>, mut param: Param) -> Param {
     if param.required {
         table.note("default", r#"is never used, because the parameter has "required = true""#);
     }
-    match values::canonical(&param, &default, |_, _| Ok(true)) {
+    match params::canonical(&param, &default, |_, _| Ok(true)) {
         Ok(text) => param.default = Some(text),
         Err(problem) => table.note("default", format_args!("does not obey its own rules: {problem}")),
     }

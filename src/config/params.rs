@@ -1,11 +1,14 @@
-//! The parameters of a request: checked, completed by their defaults, and in the order of the configuration.
+//! The parameters of a request: checked value by value, completed by their defaults, and in the order of the configuration.
+//!
+//! One function compiles the patterns, so that `check` and a request never differ.
 
 use std::fmt::Write;
 
+use regex::Regex;
+
 use super::{
-    command, nearest,
+    command, problem,
     types::{Condition, Exporter, LaneRules, Param, ParamKind},
-    values::{self, Matches},
 };
 use crate::model::misfit::Misfit;
 
@@ -71,7 +74,7 @@ fn quoted(text: &str) -> String {
 /// # Errors
 /// One sentence that names the parameter.
 pub fn check(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, Misfit> {
-    accept(exporter, given, |_| values::matches)
+    accept(exporter, given, |_| matches)
 }
 
 /// As `check`, but no pattern is compiled, which is the dearest part of it.
@@ -79,7 +82,7 @@ pub fn check(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values
 /// # Errors
 /// One sentence that names the parameter.
 pub fn check_without_patterns(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, Misfit> {
-    accept(exporter, given, |_| values::matches_anyway)
+    accept(exporter, given, |_| matches_anyway)
 }
 
 /// As `check`, but patterns are looked at only for values that the filename does not tell. Enough to look whether a file
@@ -89,7 +92,7 @@ pub fn check_without_patterns(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)])
 /// # Errors
 /// One sentence that names the parameter.
 pub fn check_for_a_look(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<Values, Misfit> {
-    accept(exporter, given, |param| if param.key { values::matches_anyway } else { values::matches_if_sound })
+    accept(exporter, given, |param| if param.key { matches_anyway } else { matches_if_sound })
 }
 
 /// What is wrong with a value, or with the pattern that it has to match.
@@ -110,9 +113,9 @@ pub fn check_patterns(exporter: &Exporter, values: &Values) -> Result<(), Unfit>
         if Some(text) == param.default.as_deref() {
             continue;
         }
-        match values::matches(pattern, text) {
+        match matches(pattern, text) {
             Ok(true) => {}
-            Ok(false) => return Err(Unfit::Value(values::mismatch(param, pattern))),
+            Ok(false) => return Err(Unfit::Value(mismatch(param, pattern))),
             Err(problem) => {
                 let (exporter, param) = (&exporter.name, &param.name);
                 return Err(Unfit::Pattern(format!("parameter {param} of exporter {exporter}: {problem}")));
@@ -160,7 +163,7 @@ fn refuse_unknown(exporter: &Exporter, given: &[(Vec<u8>, Vec<u8>)]) -> Result<(
     let known = |name: &[u8]| exporter.params.iter().any(|param| param.name.as_bytes() == name);
     let Some((name, _)) = given.iter().find(|(name, _)| !known(name)) else { return Ok(()) };
     let name: String = String::from_utf8_lossy(name).chars().take(64).collect();
-    let near = nearest::nearest(&name, exporter.params.iter().map(|param| &*param.name)).map(str::to_owned);
+    let near = problem::nearest(&name, exporter.params.iter().map(|param| &*param.name)).map(str::to_owned);
     Err(Misfit::Unknown { exporter: exporter.name.clone(), name, near })
 }
 
@@ -170,7 +173,7 @@ fn value(param: &Param, given: &[(Vec<u8>, Vec<u8>)], matches: Matches) -> Resul
     let is_filled = param.required && param.kind == ParamKind::Text;
     let text = match single(param, given)? {
         Some("") if optional || is_filled => None,
-        Some(text) => Some(values::canonical(param, text, matches)?),
+        Some(text) => Some(canonical(param, text, matches)?),
         None => param.default.clone(),
     };
     if text.is_none() && param.required {
@@ -190,6 +193,124 @@ fn single<'a>(param: &Param, given: &'a [(Vec<u8>, Vec<u8>)]) -> Result<Option<&
     std::str::from_utf8(text).map(Some).map_err(|_| Misfit::NotUtf8(param.name.clone()))
 }
 
+/// Whether a text as a whole matches a pattern; an error is a sentence about the pattern.
+pub(super) type Matches = fn(&str, &str) -> Result<bool, String>;
+
+/// The value as it is kept, an integer in its shortest form.
+pub(super) fn canonical(param: &Param, text: &str, matches: Matches) -> Result<String, Misfit> {
+    let name = || param.name.clone();
+    if text.len() > param.max_bytes {
+        return Err(Misfit::TooLong(name(), param.max_bytes));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Misfit::Control(name()));
+    }
+    match &param.kind {
+        ParamKind::Text => Ok(text.to_owned()),
+        ParamKind::Pattern(pattern) => match matches(pattern, text) {
+            Ok(true) => Ok(text.to_owned()),
+            Ok(false) => Err(mismatch(param, pattern)),
+            Err(problem) => Err(Misfit::Unchecked { param: name(), problem }),
+        },
+        ParamKind::OneOf(words) if words.iter().any(|word| word == text) => Ok(text.to_owned()),
+        ParamKind::OneOf(words) => Err(Misfit::NotOneOf { param: name(), words: words.clone() }),
+        ParamKind::Integer(low, high) => integer(text)
+            .filter(|number| (low..=high).contains(&number))
+            .map(|number| number.to_string())
+            .ok_or_else(|| Misfit::NotInteger { param: name(), low: *low, high: *high }),
+    }
+}
+
+pub(super) fn mismatch(param: &Param, pattern: &str) -> Misfit {
+    Misfit::Mismatch { param: param.name.clone(), pattern: pattern.to_owned() }
+}
+
+/// Digits, with a `-` at most: no `+`, no space.
+fn integer(text: &str) -> Option<i64> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if plain { text.parse().ok() } else { None }
+}
+
+/// The real thing: the whole text must match.
+pub(super) fn matches(pattern: &str, text: &str) -> Result<bool, String> {
+    match whole(pattern) {
+        Ok(regex) => Ok(regex.is_match(text)),
+        Err(_) => Err(format!("its pattern {pattern:?} is not a regular expression")),
+    }
+}
+
+/// A pattern that is none is told to whoever queues something.
+#[expect(clippy::unnecessary_wraps, reason = "it stands in for `matches`")]
+pub(super) fn matches_if_sound(pattern: &str, text: &str) -> Result<bool, String> {
+    Ok(matches(pattern, text).unwrap_or(true))
+}
+
+/// For the time when patterns are not looked at.
+#[expect(clippy::unnecessary_wraps, reason = "it stands in for `matches`")]
+pub(super) const fn matches_anyway(_pattern: &str, _text: &str) -> Result<bool, String> {
+    Ok(true)
+}
+
+/// A pattern that has to match the whole text, whatever alternatives, flags and comments it holds.
+///
+/// By itself it is compiled as well: `a)|(b` is only sound between the two parentheses that are put around it.
+///
+/// # Errors
+/// What is wrong with it, in the words of the regex crate.
+pub(super) fn whole(pattern: &str) -> Result<Regex, String> {
+    let reason = |error: regex::Error| {
+        error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    };
+    Regex::new(pattern).map_err(reason)?;
+    let anchored = Regex::new(&format!(r"\A(?:{pattern})\z"));
+    // A sound pattern fails there if it ends in a comment, `(?x) [a-z]+ # letters`, which takes the closing
+    // parenthesis with it. A line break ends the comment, and means nothing where there can be comments.
+    anchored.or_else(|_| Regex::new(&format!("\\A(?:{pattern}\n)\\z"))).map_err(reason)
+}
+
+/// What is wrong with the pattern of a parameter, or with the default that has to match it.
+pub(super) fn problem(param: &Param) -> Option<String> {
+    let ParamKind::Pattern(pattern) = &param.kind else { return None };
+    let name = &param.name;
+    if let Err(reason) = whole(pattern) {
+        return Some(format!("the pattern {pattern:?} of parameter {name} is not a regular expression: {reason}"));
+    }
+    let default = param.default.as_deref()?;
+    let problem = canonical(param, default, matches).err()?;
+    Some(format!("the default {default:?} does not obey its own rules: {problem}"))
+}
+
 #[cfg(test)]
 #[path = "params_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod pattern_tests {
+    use super::*;
+
+    #[track_caller]
+    fn matched<'a>(pattern: &str, texts: &[&'a str]) -> Vec<&'a str> {
+        let regex = whole(pattern).unwrap_or_else(|reason| panic!("{pattern}: {reason}"));
+        texts.iter().copied().filter(|text| regex.is_match(text)).collect()
+    }
+
+    #[test]
+    fn a_pattern_matches_the_whole_text_whatever_it_holds() {
+        assert_eq!(matched("a|ab", &["a", "ab", "abc", "xa", ""]), ["a", "ab"]);
+        assert_eq!(matched("(?x) [a-z]+ # letters", &["emma", "Emma", "a b", "emma\n", "emma # letters"]), ["emma"]);
+        assert_eq!(matched("(?x) a | # one\n b # two", &["a", "b", "ab", "a\n", "b\n"]), ["a", "b"]);
+        assert_eq!(matched("(?xi)a#)", &["a", "A", "a)"]), ["a", "A"]);
+        assert_eq!(matched("(?i)emma", &["EMMA", "Emma ", "emma"]), ["EMMA", "emma"]);
+        assert_eq!(matched("a#", &["a#", "a", "a#\n"]), ["a#"]);
+        assert_eq!(matched("(?m)^a$", &["a", "a\n", "a\nb", "b\na"]), ["a"]);
+        assert_eq!(matched("a$", &["a", "a\n"]), ["a"]);
+        assert_eq!(matched("", &["", "a"]), [""]);
+    }
+
+    #[test]
+    fn what_is_only_sound_between_parentheses_is_refused() {
+        for pattern in ["a)|(b", "a)(?:b", "(", "[", "a\\", "(?x)a)#", "(?P<n>a)(?P<n>b)"] {
+            assert!(whole(pattern).is_err(), "{pattern}");
+        }
+    }
+}

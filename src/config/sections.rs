@@ -1,5 +1,5 @@
 //! The sections that are the same on every site: `[cache]`, `[host]`, `[queue]`, `[status]`, `[history]`, `[log]`,
-//! `[notify]`.
+//! `[notify]`, and `[schedule.NAME]`, jobs that ask for themselves.
 
 use std::{
     collections::BTreeMap,
@@ -8,10 +8,10 @@ use std::{
 };
 
 use super::{
-    command,
-    sheet::TableReader,
-    types::{CacheRules, HistoryRules, HostRules, LogRules, Notify, QueueRules, Rate, StatusRules},
-    words::{self, DURATION},
+    command, params, problem,
+    reader::TableReader,
+    types::{CacheRules, Exporter, HistoryRules, HostRules, LogRules, Notify, QueueRules, Rate, Schedule, StatusRules},
+    values::{self, DURATION},
 };
 
 pub(super) const MINUTE: Duration = Duration::from_mins(1);
@@ -153,7 +153,59 @@ pub(super) fn notify(top: &TableReader<'_>, dir: &Path) -> Option<Notify> {
 }
 
 pub(super) fn retry_max_delay(table: &TableReader<'_>, default: Duration) -> Duration {
-    table.read("retry_max_delay", DURATION, words::duration).unwrap_or(default)
+    table.read("retry_max_delay", DURATION, values::duration).unwrap_or(default)
+}
+
+type Exporters = BTreeMap<String, Exporter>;
+
+pub(super) fn schedules(top: &TableReader<'_>, exporters: &Exporters) -> BTreeMap<String, Schedule> {
+    top.named("schedule").into_iter().map(|(name, table)| (name.to_owned(), schedule(name, table, exporters))).collect()
+}
+
+fn schedule(name: &str, table: TableReader<'_>, exporters: &Exporters) -> Schedule {
+    table.check_name(name, "a schedule", is_plain_name);
+    table.need("exporter", "; name the exporter that it asks");
+    table.need("every", r#"; say how often, for instance "17s""#);
+    let schedule = Schedule {
+        name: name.to_owned(),
+        exporter: table.text("exporter").unwrap_or_default(),
+        params: given(&table),
+        every: table.some_duration("every", Duration::MAX),
+    };
+    check(&table, &schedule, exporters);
+    table.done();
+    schedule
+}
+
+fn given(table: &TableReader<'_>) -> BTreeMap<String, String> {
+    let Some(table) = table.table("params") else { return BTreeMap::new() };
+    let mut given = BTreeMap::new();
+    for (name, value) in table.entries() {
+        match values::scalar(value) {
+            Some(text) => drop(given.insert(name.to_owned(), text)),
+            None => table.note(name, format_args!("is {}; it must be a string or an integer", values::shown(value))),
+        }
+    }
+    given
+}
+
+fn check(table: &TableReader<'_>, schedule: &Schedule, exporters: &Exporters) {
+    let name = &schedule.exporter;
+    let Some(exporter) = exporters.get(name) else {
+        if !name.is_empty() {
+            let hint = problem::hint(name, exporters.keys().map(|name| &**name));
+            table.note("exporter", format_args!("is {name:?}, but there is no [exporter.{name}]{hint}"));
+        }
+        return;
+    };
+    if let Err(problem) = params::check_without_patterns(exporter, &as_given(schedule)) {
+        table.note("params", format_args!("do not fit the exporter: {problem}"));
+    }
+}
+
+/// The parameters as a request would give them.
+pub(super) fn as_given(schedule: &Schedule) -> Vec<(Vec<u8>, Vec<u8>)> {
+    schedule.params.iter().map(|(name, text)| (name.clone().into_bytes(), text.clone().into_bytes())).collect()
 }
 
 #[cfg(test)]

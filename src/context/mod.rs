@@ -1,19 +1,20 @@
 //! What every command begins with: the configuration and the places that it names.
 
 pub mod denied;
+
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use crate::{
+use super::{
     cache::Cache,
     cli::Global,
     config::{self, Config, ConfigError, Identity},
     exit::{Exit, Failure},
     logging,
-    model::{event::ActivityEvent, zone},
-    site::{self, ActivityLog, Site},
+    model::moment,
+    site::{self, ActivityEvent, ActivityLog, Site},
     store::{self, Listener, Store, StoreError},
     supervise,
 };
@@ -52,7 +53,7 @@ impl Context {
 
     fn by(file: &Path, text: String, read: Identity) -> Result<Self, ConfigError> {
         let config = config::parse(file, &text)?;
-        zone::configure_zone(config.time_zone.as_deref());
+        moment::configure_zone(config.time_zone.as_deref());
         let site = Site::of(&config);
         let cache = Cache::new(site.cache());
         Ok(Self { config, site, cache, text, read, is_outdated: false })

@@ -7,8 +7,8 @@ use ulid::Ulid;
 
 use super::{
     clock::Stamp,
+    job::{DropReason, Outcome},
     limits::Limits,
-    status::{DropReason, Outcome},
 };
 
 /// The id of an attempt: a ULID in its canonical form. Nothing else becomes part of a path below `work/` or `log/`, and

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{clock::Stamp, zone};
+use super::{clock::Stamp, moment};
 
 /// The two largest units: `1h 5m`, `3d 2h`; below ten seconds with a decimal.
 pub fn duration(duration: Duration) -> String {
@@ -77,7 +77,7 @@ fn decimal(number: u128, parts: u128, unit: &str) -> String {
 
 /// To the second, in the time zone of the site.
 pub fn time(stamp: Stamp) -> String {
-    zone::shown(stamp)
+    moment::shown(stamp)
 }
 
 /// `1 job`, `3 jobs`.

@@ -1,14 +1,12 @@
 //! Words: what a job, an attempt and an answer are, and the decisions that need no file and no database.
 
+pub mod age;
 pub mod answer;
 pub mod attempt;
 pub mod breaker;
 pub mod client;
 pub mod clock;
-pub mod delay;
-pub mod doubt;
 pub mod estimate;
-pub mod event;
 pub mod failpoint;
 pub mod filename;
 pub mod format;
@@ -17,11 +15,7 @@ pub mod limits;
 pub mod misfit;
 pub mod moment;
 pub mod passing;
-pub mod policy;
 pub mod process;
 pub mod retry;
 pub mod safe;
-pub mod standstill;
-pub mod status;
 pub mod template;
-pub mod zone;

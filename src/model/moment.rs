@@ -1,16 +1,18 @@
-//! Times that people and programs write. A visitor's `after` is strict; `--after`, `--not-before` and `--since` take what
-//! people write as well: how long ago or from now, and times of the configured zone.
+//! Times that people and programs write, and the zone in which people do. Programs read UTC.
+//!
+//! A visitor's `after` is strict; `--after`, `--not-before` and `--since` take what people write as well: how long ago or
+//! from now, and times of the configured zone. That is looked for when the first time is written or read, so that a
+//! request that shows none opens no file for it.
+
+use std::sync::OnceLock;
 
 use jiff::{
     Timestamp, ToSpan,
     civil::{Date, DateTime, Time},
-    tz::TimeZone,
+    tz::{TimeZone, TimeZoneDatabase},
 };
 
-use super::{
-    clock::{self, Stamp},
-    zone,
-};
+use super::clock::{self, Stamp};
 
 /// Where a duration leads, and a time of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub enum Toward {
 /// # Errors
 /// A sentence: it is none, or two in the night when clocks are set.
 pub fn meant(text: &str, now: Stamp, toward: Toward) -> Result<Stamp, String> {
-    Ok(to_stamp(person(text, now, toward, zone::zone())?.nanos))
+    Ok(to_stamp(person(text, now, toward, zone())?.nanos))
 }
 
 /// The first moment that is surely later than all that is meant, as [`parse_rounded_up`] has it. What a person writes
@@ -35,7 +37,7 @@ pub fn meant(text: &str, now: Stamp, toward: Toward) -> Result<Stamp, String> {
 /// # Errors
 /// As [`meant`].
 pub fn meant_rounded_up(text: &str, now: Stamp) -> Result<Stamp, String> {
-    let written = person(text, now, Toward::Past, zone::zone())?;
+    let written = person(text, now, Toward::Past, zone())?;
     Ok(to_stamp(written.nanos + written.unit))
 }
 
@@ -162,6 +164,50 @@ fn unit(text: &str) -> i128 {
     10_i128.pow(9 - u32::try_from(digits.min(9)).unwrap_or(9))
 }
 
+static NAME: OnceLock<Option<String>> = OnceLock::new();
+static ZONE: OnceLock<TimeZone> = OnceLock::new();
+
+/// Sets the configured zone, by its IANA name; `None` stands for the system's. The first call counts.
+pub fn configure_zone(name: Option<&str>) {
+    let _ = NAME.set(name.map(str::to_owned));
+}
+
+/// The configured zone; else that of `TZ` or `/etc/localtime`; UTC where it is not known.
+pub fn zone() -> &'static TimeZone {
+    ZONE.get_or_init(|| {
+        let configured = NAME.get().and_then(Option::as_deref).map(zone_named);
+        let found = configured.unwrap_or_else(|| TimeZone::try_system().ok());
+        found.filter(|zone| !zone.is_unknown()).unwrap_or(TimeZone::UTC)
+    })
+}
+
+/// `None`: this machine does not know it.
+pub fn zone_named(name: &str) -> Option<TimeZone> {
+    let is_utc = ["UTC", "Etc/UTC"].contains(&name);
+    if is_utc { Some(TimeZone::UTC) } else { TimeZoneDatabase::from_env().get(name).ok() }
+}
+
+/// To the second, in the zone and with its abbreviation; in UTC as RFC 3339 has it.
+pub fn shown(stamp: Stamp) -> String {
+    shown_in(stamp, zone())
+}
+
+fn shown_in(stamp: Stamp, zone: &TimeZone) -> String {
+    let whole = stamp.plus_ms(-stamp.0.rem_euclid(1000));
+    match Timestamp::from_millisecond(whole.0) {
+        Ok(time) if zone.to_offset_info(time).abbreviation() != "UTC" => {
+            time.to_zoned_datetime(zone.clone()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+        }
+        _ => whole.rfc3339(),
+    }
+}
+
+/// Hours and minutes in the zone.
+pub fn clock(stamp: Stamp) -> String {
+    let time = Timestamp::from_millisecond(stamp.0).map(|time| time.to_zoned_datetime(zone().clone()));
+    time.map_or_else(|_| String::new(), |time| time.strftime("%H:%M").to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_time_at_which_clocks_are_set_is_asked_about() {
-        let Some(berlin) = zone::zone_named("Europe/Berlin") else { return };
+        let Some(berlin) = super::zone_named("Europe/Berlin") else { return };
         for twice_or_never in ["2026-10-25 02:30", "2026-03-29 02:30:00"] {
             let told = person(twice_or_never, Stamp(NOON), Toward::Past, &berlin).err().unwrap();
             assert!(told.contains("not one moment in Europe/Berlin"), "{told}");
@@ -241,5 +287,25 @@ mod tests {
             assert!(parse(text).is_err(), "{text}");
         }
         assert!(parse("gestern").unwrap_err().contains("\"gestern\""));
+    }
+}
+
+#[cfg(test)]
+mod zone_tests {
+    use super::*;
+
+    const NOON: Stamp = Stamp(1_772_366_400_123);
+
+    #[test]
+    fn people_read_local_time_and_which_it_is() {
+        let Some(berlin) = zone_named("Europe/Berlin") else { return };
+        assert_eq!(shown_in(NOON, &berlin), "2026-03-01 13:00:00 CET");
+        assert_eq!(shown_in(Stamp(NOON.0 + 120 * 86_400_000), &berlin), "2026-06-29 14:00:00 CEST");
+        assert_eq!(shown_in(NOON, &TimeZone::UTC), "2026-03-01T12:00:00Z");
+    }
+
+    #[test]
+    fn a_zone_that_nobody_knows_is_none() {
+        assert!(zone_named("Europe/Atlantis").is_none() && zone_named("../../etc/passwd").is_none());
     }
 }

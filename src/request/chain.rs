@@ -15,9 +15,8 @@ use crate::{
     model::{
         answer::{Answer, State},
         clock::Stamp,
-        job::Job,
+        job::{Job, Status},
         misfit::Misfit,
-        status::Status,
     },
     store::{NewJob, Tx, View},
 };

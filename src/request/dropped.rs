@@ -2,7 +2,7 @@
 
 use super::Ask;
 use crate::{
-    model::{clock::Stamp, status::Outcome},
+    model::{clock::Stamp, job::Outcome},
     store::{StoreError, View},
 };
 

@@ -8,9 +8,8 @@ use crate::{
     cli::Format,
     exit::{Exit, Failure},
     model::{
-        answer::{Answer, State},
+        answer::{Answer, Delay, State},
         clock::Stamp,
-        delay::Delay,
     },
 };
 

@@ -9,13 +9,12 @@ use crate::{
     exit::Failure,
     logging,
     model::{
+        age::{Freshness, freshness},
         answer::{Answer, State},
         clock::Stamp,
         failpoint,
-        job::Job,
-        policy::{Freshness, freshness},
+        job::{Job, Outcome, Status},
         retry::PERMANENT,
-        status::{Outcome, Status},
     },
     store::{StoreError, Tx, View},
 };

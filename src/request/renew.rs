@@ -7,11 +7,10 @@ use super::{
 use crate::{
     context::Context,
     model::{
+        age::{Freshness, freshness},
         answer::State,
         clock::Stamp,
-        job::Job,
-        policy::{Freshness, freshness},
-        status::Outcome,
+        job::{Job, Outcome},
     },
     store::{Tx, View},
 };

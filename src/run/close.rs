@@ -9,13 +9,12 @@ use crate::{
         attempt::{Claim, Record},
         breaker::Breaker,
         clock::Stamp,
-        event::ActivityEvent,
-        job::Job,
+        job::{Job, Outcome, Status},
         limits::Limits,
         retry::{self, Rules},
-        status::{Outcome, Status},
     },
     request::breaker_of,
+    site::ActivityEvent,
     store::{Retry, Tx},
 };
 

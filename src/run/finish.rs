@@ -19,7 +19,7 @@ use crate::{
         attempt::{Claim, Record},
         clock::Stamp,
         failpoint,
-        status::Outcome,
+        job::Outcome,
     },
     site,
     store::{Store, StoreError, Tx},

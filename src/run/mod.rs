@@ -26,11 +26,11 @@ use super::{
         attempt::{AttemptId, Claim, Record},
         clock::{self, Stamp},
         failpoint,
+        job::Outcome,
         process::ProcessId,
-        status::Outcome,
     },
     run::{close::Closing, returned::NotStarted},
-    site::{self, LockNote, PidLife},
+    site::{self, LockMetadata, PidLife},
     store::{Store, Tx},
     supervise::{self, EndedBy, ExecSpec, Leader, ProcessResult},
 };
@@ -59,7 +59,7 @@ pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn begin(global: &Global, lock: &File, begun: Duration) -> Result<(Context, LockNote), NotStarted> {
+fn begin(global: &Global, lock: &File, begun: Duration) -> Result<(Context, LockMetadata), NotStarted> {
     supervise::become_run()?;
     let note = own_note(begun)?;
     note.write(lock)?; // first of all: a run that hangs later is overdue some day
@@ -86,7 +86,7 @@ struct Run<'a> {
     lock: &'a File,
     begun: Duration,
     /// Who we are.
-    note: &'a LockNote,
+    note: &'a LockMetadata,
 }
 
 impl Run<'_> {
@@ -160,17 +160,17 @@ impl Run<'_> {
 }
 
 /// Who we are, for a tick that finds our lock free, or held for too long. Looked up once.
-fn own_note(begun: Duration) -> io::Result<LockNote> {
-    Ok(LockNote {
+fn own_note(begun: Duration) -> io::Result<LockMetadata> {
+    Ok(LockMetadata {
         run: Some(ProcessId::this()?),
         boot_id: site::boot_id()?,
         life: PidLife::here()?,
         since_boot: begun,
-        ..LockNote::default()
+        ..LockMetadata::default()
     })
 }
 
 /// The same once there is a leader.
-fn leader_note(own: &LockNote, leader: ProcessId, ended: Option<Duration>) -> LockNote {
-    LockNote { leader: Some(leader), leader_session: Some(leader.pid), ended, ..own.clone() }
+fn leader_note(own: &LockMetadata, leader: ProcessId, ended: Option<Duration>) -> LockMetadata {
+    LockMetadata { leader: Some(leader), leader_session: Some(leader.pid), ended, ..own.clone() }
 }

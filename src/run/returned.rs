@@ -11,7 +11,7 @@ use crate::{
     context::Context,
     exit::{Exit, Failure},
     model::{attempt::Claim, clock::Stamp, passing},
-    site::LockNote,
+    site::LockMetadata,
     supervise::{ExecSpec, SpawnError},
 };
 
@@ -65,7 +65,7 @@ impl NotStarted {
     pub(super) fn note(self, lock: &File, begun: Duration) -> Failure {
         match self {
             Self::Returned { told, why } => {
-                let note = LockNote { refused: Some(told), since_boot: begun, ..LockNote::default() };
+                let note = LockMetadata { refused: Some(told), since_boot: begun, ..LockMetadata::default() };
                 let _ = note.write(lock); // on a full disk the database may still tell
                 Failure::because(Exit::TryLater, why)
             }

@@ -18,11 +18,9 @@ use nix::{
 use super::{
     Site,
     dir::{Dir, FileInfo, FileKind},
-    disk, files,
+    disk, inspect,
     layout::{self, Item, TOP_MODE},
-    marker,
     owners::Owners,
-    reserve,
 };
 use crate::config::Config;
 
@@ -62,10 +60,10 @@ impl Maker {
         self.parents(path)?;
         let made = make_top(path).with_context(|| format!("cannot make {}", path.display()))?;
         let dir = Dir::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        let is_new = marker::claim(&dir, &path.display().to_string())?;
+        let is_new = layout::claim(&dir, &path.display().to_string())?;
         refuse_disk(path)?;
         self.settle_top(path, made)?;
-        self.settle(&dir, OsStr::new(marker::MARKER), &layout::marker(site), is_new)
+        self.settle(&dir, OsStr::new(layout::MARKER), &layout::marker(site), is_new)
     }
 
     /// Makes the directories above, which everybody may pass through.
@@ -110,7 +108,7 @@ impl Maker {
 
     /// Puts right what lies in an exporter's directory of the cache.
     fn files(&mut self, shelf: &Path) -> anyhow::Result<()> {
-        let done = files::put_right(shelf, (self.owners.uid.as_raw(), self.owners.gid.as_raw()));
+        let done = inspect::put_right(shelf, (self.owners.uid.as_raw(), self.owners.gid.as_raw()));
         let done =
             done.with_context(|| format!("cannot give the files in {} to {}", shelf.display(), self.owners.text()))?;
         if done > 0 {
@@ -189,7 +187,7 @@ fn make(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<()> {
         _ => {
             let file = parent.make_file(name)?;
             if name == "reserve" {
-                reserve::fill(&file)?;
+                disk::fill(&file)?;
             }
         }
     }

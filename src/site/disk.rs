@@ -1,18 +1,30 @@
-//! Space, and file systems that cannot carry a site.
+//! Space: how much there is, whether there is room for what is to be written, and file systems that cannot carry a site.
+//!
+//! What is free on a disk is not what a user may still write: a quota, of a user, a group, a project or a subvolume, shows
+//! only to who tries. Some space is kept back, so that a full disk can still be cleaned up: deleting rows needs room for
+//! the log of the database.
 
-use std::{ffi::OsStr, fs, io, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    ffi::OsStr,
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, ErrorKind},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::Path,
+};
 
 use nix::{
     errno::Errno,
-    fcntl::{AtFlags, renameat},
+    fcntl::{AT_FDCWD, AtFlags, OFlag, openat, posix_fallocate, renameat},
+    libc::{O_NOFOLLOW, O_NONBLOCK},
     sys::{
+        stat::Mode,
         statfs::{Statfs, statfs},
         statvfs::statvfs,
     },
-    unistd::linkat,
+    unistd::{linkat, unlink},
 };
 
-use super::{dir::Dir, marker, room::refuses};
+use super::{Site, dir::Dir, layout};
 
 /// File systems without dependable locks, links or names: their number in statfs(2), and why not.
 const REFUSED: [(u32, &str, &str); 14] = [
@@ -81,7 +93,7 @@ pub fn refusal(path: &Path) -> io::Result<Option<String>> {
     if let Some(why) = refused(number) {
         return Ok(Some(format!("{} is on {why}; use a local file system", path.display())));
     }
-    let folds = folds_case(path, marker::MARKER)?;
+    let folds = folds_case(path, layout::MARKER)?;
     Ok(folds.then(|| format!("{} is no place for files: {FOLDS}; use another file system", path.display())))
 }
 
@@ -152,6 +164,111 @@ pub fn free_memory() -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
+/// Bytes that are asked for in vain where a disk or a quota is full.
+const LEAST: u64 = 1 << 20;
+/// Of these so many are written: a block can be given out and not be written all the same.
+const WRITTEN: usize = 64 << 10;
+
+/// Bytes that can still be written at `dir`, as far as it is known: none where a quota is used up.
+pub fn room(dir: &Path) -> io::Result<u64> {
+    let free = free_bytes(dir)?;
+    Ok(if free >= LEAST && refuses(dir, LEAST) { 0 } else { free })
+}
+
+/// Whether so many bytes cannot be written into `dir` for want of space. Where they cannot be for another reason, nothing
+/// is said. Nothing is left there.
+pub fn refuses(dir: &Path, bytes: u64) -> bool {
+    tried(dir, bytes).is_err_and(is_want_of_space)
+}
+
+/// A disk without space, and a quota that is used up.
+pub const fn is_want_of_space(error: Errno) -> bool {
+    matches!(error, Errno::ENOSPC | Errno::EDQUOT)
+}
+
+fn tried(dir: &Path, bytes: u64) -> nix::Result<()> {
+    let file = unnamed(dir)?;
+    posix_fallocate(&file, 0, bytes.cast_signed())?;
+    let block = vec![0; WRITTEN];
+    match file.write_all_at(&block, 0) {
+        Err(error) => Err(Errno::try_from(error).unwrap_or(Errno::EIO)),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// A file without a name, or one that loses its name at once where there are none such.
+fn unnamed(dir: &Path) -> nix::Result<File> {
+    let (flags, mode) = (OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::S_IRUSR | Mode::S_IWUSR);
+    match openat(AT_FDCWD, dir, flags | OFlag::O_TMPFILE, mode) {
+        Err(Errno::EOPNOTSUPP | Errno::EISDIR | Errno::ENOSYS) => {
+            let path = dir.join(format!(".room-{}", std::process::id()));
+            let file = openat(AT_FDCWD, &path, flags | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW, mode)?;
+            unlink(&path)?;
+            Ok(file.into())
+        }
+        opened => Ok(opened?.into()),
+    }
+}
+
+/// Bytes.
+pub(super) const RESERVE_SIZE: u64 = 1 << 20;
+
+impl Site {
+    /// Frees the reserve. `false`: it had been given up before.
+    pub fn give_up_reserve(&self) -> io::Result<bool> {
+        let file = match self.open_reserve(OpenOptions::new().write(true)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            opened => opened?,
+        };
+        let held = file.metadata()?.len() > 0;
+        if let Err(error) = file.set_len(0) {
+            // Where nothing is written in its place, cutting a file takes a block, too; removing it is let through.
+            match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => fs::remove_file(self.reserve())?,
+                _ => return Err(error),
+            }
+        }
+        Ok(held)
+    }
+
+    /// Takes the reserve back if there is space enough again; tells whether it is whole.
+    pub fn restore_reserve(&self) -> io::Result<bool> {
+        let mut how = OpenOptions::new();
+        let file = self.open_reserve(how.write(true).create(true).truncate(false).mode(0o660))?;
+        if file.metadata()?.len() >= RESERVE_SIZE {
+            return Ok(true);
+        }
+        // Taken back at once, the last free blocks would be missing for what they were given up for.
+        if free_bytes(&self.queue())? < 4 * RESERVE_SIZE || refuses(&self.queue(), 4 * RESERVE_SIZE) {
+            return Ok(false);
+        }
+        // Made anew by this user, it may have the wrong mode; of the other user's it cannot be changed, nor need it be.
+        let _ = file.set_permissions(Permissions::from_mode(0o660));
+        fill(&file)
+    }
+
+    /// Whoever may write in `queue/` can put anything in its place. Nothing is followed, nothing blocks us, and a file
+    /// that has another name as well is somebody's: it is neither cut nor filled.
+    fn open_reserve(&self, how: &mut OpenOptions) -> io::Result<File> {
+        let path = self.reserve();
+        let file = how.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(&path)?;
+        let about = file.metadata()?;
+        let refused = || io::Error::other(format!("{} is not a regular file with one name; remove it", path.display()));
+        (about.is_file() && about.nlink() == 1).then_some(file).ok_or_else(refused)
+    }
+}
+
+/// Gives the file its blocks. `false`: there are not enough, and none is kept.
+pub(super) fn fill(file: &File) -> io::Result<bool> {
+    match posix_fallocate(file, 0, RESERVE_SIZE.cast_signed()) {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            file.set_len(0)?;
+            if is_want_of_space(error) { Ok(false) } else { Err(error.into()) }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,5 +296,18 @@ mod tests {
         assert_eq!(refusal(dir.path()).unwrap(), None);
         fs::hard_link(dir.path().join(".pressroom"), dir.path().join(".PRESSROOM")).unwrap();
         assert!(refusal(dir.path()).unwrap().unwrap().contains("differ in case"));
+    }
+}
+
+#[cfg(test)]
+mod room_tests {
+    use super::*;
+
+    #[test]
+    fn where_there_is_room_it_is_found_and_nothing_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!refuses(dir.path(), LEAST) && room(dir.path()).unwrap() > LEAST);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert!(!refuses(&dir.path().join("missing"), LEAST), "nothing is known");
     }
 }

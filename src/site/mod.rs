@@ -6,27 +6,34 @@
 
 mod accounts;
 mod activity;
-mod attempts;
 mod create;
 pub mod dir;
 mod disk;
 mod doorbell;
-mod files;
 mod inspect;
 mod layout;
 mod lock;
+mod lock_metadata;
 mod machine;
-mod marker;
-mod note;
-mod outsider;
 mod owners;
 mod refusal;
-mod refused;
-mod reserve;
-mod room;
 mod round;
 mod shared;
+#[cfg(test)]
+pub mod tests;
 mod work;
+
+pub use self::{
+    activity::{ActivityEvent, ActivityLog},
+    disk::{apart, free_bytes, free_inodes, free_memory, index_may_fault, refuses, room, same_filesystem},
+    doorbell::Doorbell,
+    lock::{Probe, Sight},
+    lock_metadata::LockMetadata,
+    machine::{PidLife, boot_id, machine_id},
+    owners::{group_advice, owner_advice},
+    round::RoundMark,
+    shared::open_shared,
+};
 
 use std::{
     fmt, fs,
@@ -34,18 +41,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use self::doorbell::Doorbell;
-pub use activity::ActivityLog;
-pub use disk::{apart, free_bytes, free_inodes, free_memory, index_may_fault, same_filesystem};
-pub use lock::{Probe, Sight};
-pub use machine::{PidLife, boot_id, machine_id};
-pub use note::LockNote;
-pub use outsider::{group_advice, owner_advice};
-pub use room::{refuses, room};
-pub use round::RoundMark;
-pub use shared::open_shared;
-
-use crate::{config::Config, model::attempt::AttemptId};
+use super::{config::Config, model::attempt::AttemptId};
 
 /// A state directory that carries our marker.
 #[derive(Clone, Debug)]
@@ -114,7 +110,7 @@ impl Site {
     }
 
     pub fn marker(&self) -> PathBuf {
-        self.state_dir.join(marker::MARKER)
+        self.state_dir.join(layout::MARKER)
     }
 
     pub fn cache(&self) -> PathBuf {
@@ -161,6 +157,3 @@ impl Site {
         self.log().join(format!("{attempt}.log"))
     }
 }
-
-#[cfg(test)]
-pub mod tests;

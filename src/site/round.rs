@@ -15,10 +15,7 @@ use std::{
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use super::{Site, lock::absent_is_fine};
-use crate::model::{
-    clock::{Stamp, TickMark},
-    doubt::Doubt,
-};
+use crate::model::clock::{Doubt, Stamp, TickMark};
 
 /// A round, and how long after the one before it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! The work directory of one attempt.
+//! The work directory of one attempt, and what attempts have left in `work/` and `log/`.
 //!
 //! An exporter can leave anything in it: directories of mode 000, links to places that are not ours, trees deeper than
 //! any path may be. Removing it needs three open directories at most, however deep the tree: a directory two levels
@@ -6,11 +6,12 @@
 //! ours, and it stays with what it is mounted on.
 
 use std::{
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs::{self, Permissions},
-    io::{self, ErrorKind},
+    io::{self, ErrorKind, Read},
     os::unix::fs::PermissionsExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use nix::{
@@ -19,7 +20,7 @@ use nix::{
     sys::stat::{FchmodatFlags, Mode, fchmodat},
 };
 
-use super::{Site, dir::Dir};
+use super::{Site, dir::Dir, lock::absent_is_fine};
 use crate::model::attempt::AttemptId;
 
 /// Names handled at once: a directory with millions of them must not fill our memory.
@@ -130,4 +131,33 @@ fn is_mount(name: &OsStr) -> io::Error {
 /// A file can be a mount point as well.
 fn said(name: &OsStr, error: io::Error) -> io::Error {
     if error.kind() == ErrorKind::ResourceBusy { is_mount(name) } else { error }
+}
+
+impl Site {
+    /// The ids that have a work directory or a lock, in order. Names that are not ours are passed over.
+    pub fn attempts_on_disk(&self) -> io::Result<Vec<AttemptId>> {
+        ids(&self.work(), |name| Some(name.strip_suffix(".lock").unwrap_or(name)))
+    }
+
+    /// What an attempt has written. `None`: it is not kept. Only a regular file of our own is read, and no link followed.
+    pub fn read_log(&self, attempt: &AttemptId) -> io::Result<Option<Vec<u8>>> {
+        let mut log = match self.open_own(&self.log_of(attempt)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let mut text = Vec::new();
+        log.read_to_end(&mut text)?;
+        Ok(Some(text))
+    }
+
+    /// Removes an attempt's log. Its absence is success.
+    pub fn remove_log(&self, attempt: &AttemptId) -> io::Result<()> {
+        absent_is_fine(fs::remove_file(self.log_of(attempt)))
+    }
+}
+
+fn ids(dir: &Path, id: impl Fn(&str) -> Option<&str>) -> io::Result<Vec<AttemptId>> {
+    let names = Dir::open_real(dir)?.names(usize::MAX)?;
+    let ids = names.iter().filter_map(|name| AttemptId::parse(id(name.to_str()?)?));
+    Ok(ids.collect::<BTreeSet<_>>().into_iter().collect())
 }

@@ -1,7 +1,7 @@
 //! What administrators did goes from the database, where the web user can write it, into the activity log.
 
 use super::Round;
-use crate::{model::event::ActivityEvent, store::Action};
+use crate::{site::ActivityEvent, store::Action};
 
 /// So many in a round.
 const MOST: u32 = 1000;

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use crate::{
-    model::{attempt::Record, clock::Stamp, job::Job, status::Outcome},
+    model::{
+        attempt::Record,
+        clock::Stamp,
+        job::{Job, Outcome},
+    },
     site::{Sight, Site},
     store::Tx,
 };

@@ -6,8 +6,7 @@ use super::{Round, notify, restored, slices};
 use crate::{
     logging,
     model::{
-        clock::{self, Stamp, TickMark},
-        doubt::{Belief, DRIFT, Doubt, judge, passed},
+        clock::{self, Belief, DRIFT, Doubt, Stamp, TickMark, judge, passed},
         estimate::Ticks,
         format,
     },

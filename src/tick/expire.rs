@@ -9,15 +9,14 @@ use crate::{
     context::Context,
     logging,
     model::{
+        age::moment_before,
         attempt::AttemptId,
         clock::{Stamp, since_boot},
-        event::ActivityEvent,
         format,
-        job::Job,
-        standstill::moment_before,
-        status::DropReason,
+        job::{DropReason, Job},
     },
     request::{Ask, source_of},
+    site::ActivityEvent,
     store::{Drop, Place, Tx, View},
     supervise,
 };

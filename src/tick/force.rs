@@ -10,12 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{
-    config::Identity,
-    context::Context,
-    logging,
-    model::{clock::Stamp, event::ActivityEvent},
-};
+use crate::{config::Identity, context::Context, logging, model::clock::Stamp, site::ActivityEvent};
 
 /// A file that was written within this time may still be written.
 const AT_REST: Duration = Duration::from_millis(100);

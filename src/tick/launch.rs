@@ -18,11 +18,10 @@ use crate::{
     model::{
         attempt::{AttemptId, Claim},
         clock::Stamp,
-        event::ActivityEvent,
         failpoint, format, passing,
     },
     run::{CLAIM, CONFIG},
-    site::LockNote,
+    site::{ActivityEvent, LockMetadata},
 };
 
 /// Characters of the filename that `ps` shows of a run. The colon behind it keeps its end from being taken for the name of
@@ -83,7 +82,7 @@ fn give_back(round: &mut Round, seats: Vec<Seat>, error: &io::Error) {
     });
     for Seat { claim, lock } in seats {
         if given.is_err() {
-            let _ = LockNote { refused: Some(String::new()), ..LockNote::default() }.write(&lock);
+            let _ = LockMetadata { refused: Some(String::new()), ..LockMetadata::default() }.write(&lock);
         } else if round.context.site.remove_log(&claim.attempt).is_ok() {
             let _ = round.context.site.remove_lock(&claim.attempt); // else the sweep does it
         }

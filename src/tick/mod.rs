@@ -43,19 +43,22 @@ use std::{collections::BTreeMap, fmt, fs::File, path::PathBuf, process::Child, t
 
 use anyhow::Context as _;
 
-use self::{
-    plan::{HoldReason, PlanStep},
-    seats::Seats,
-};
-use crate::{
+use super::{
     cli::{Global, TickArgs},
     context::Context,
     exit::{Exit, Failure},
     logging,
-    model::{clock::Stamp, doubt::Doubt, failpoint},
+    model::{
+        clock::{Doubt, Stamp},
+        failpoint,
+    },
     site::{Site, machine_id},
     store::Store,
     supervise::hear_children,
+    tick::{
+        plan::{HoldReason, PlanStep},
+        seats::Seats,
+    },
 };
 
 /// One round, if no other tick is at work.

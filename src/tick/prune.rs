@@ -9,8 +9,8 @@ use super::{
 use crate::{
     cache::{CacheEntry, Chosen, choose},
     context::Context,
-    model::{clock::Stamp, event::ActivityEvent, failpoint},
-    site,
+    model::{clock::Stamp, failpoint},
+    site::{self, ActivityEvent},
     store::View,
 };
 

@@ -13,12 +13,11 @@ use crate::{
         attempt::{AttemptId, Claim, Record},
         clock::{self, Stamp},
         failpoint,
-        job::Job,
-        status::Outcome,
+        job::{Job, Outcome},
     },
     request::fit,
     run::close::Closing,
-    site::{LockNote, PidLife, Probe, boot_id},
+    site::{LockMetadata, PidLife, Probe, boot_id},
     supervise::{
         output,
         process_tree::{Stuck, Swept, TreeIds, end_stuck_tree, end_tree},
@@ -92,7 +91,7 @@ pub fn try_take(round: &Round, attempt: &AttemptId) -> Probe {
 /// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
 fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<()> {
     let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
-    let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
+    let note = lock.map(LockMetadata::read).transpose().context("cannot read its lock")?;
     if round.light && note.as_ref().is_some_and(|note| note.is_stuck) {
         return Ok(()); // looked at by the next full round
     }
@@ -131,7 +130,7 @@ pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::R
     if lock.is_none() && !round.context.site.has_work(attempt) {
         return Ok(Swept::Gone);
     }
-    let note = lock.map(LockNote::read).transpose().context("cannot read its lock")?;
+    let note = lock.map(LockMetadata::read).transpose().context("cannot read its lock")?;
     let ids = ids(attempt, note.as_ref())?;
     if round.plan.is_some() {
         return Ok(if note.is_some_and(|note| note.is_stuck) { still_there(&ids) } else { Swept::Gone });
@@ -143,7 +142,7 @@ pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::R
     if let (Swept::Stuck(stuck), Some(lock)) = (&swept, lock)
         && stuck.iter().all(|stuck| stuck.process.is_some())
     {
-        let note = LockNote { is_stuck: true, ..note.unwrap_or_default() };
+        let note = LockMetadata { is_stuck: true, ..note.unwrap_or_default() };
         note.write(lock).context("cannot write its lock")?;
     }
     Ok(swept)
@@ -158,7 +157,7 @@ fn still_there(ids: &TreeIds) -> Swept {
     if stuck.is_empty() { Swept::Gone } else { Swept::Stuck(stuck) }
 }
 
-fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Result<Record> {
+fn record(round: &Round, claim: &Claim, note: Option<&LockMetadata>) -> anyhow::Result<Record> {
     let boot = boot_id()?;
     let took = note.filter(|note| note.boot_id == boot).map(elapsed);
     let took = took.unwrap_or_else(|| round.now.since(claim.started));
@@ -180,7 +179,7 @@ fn record(round: &Round, claim: &Claim, note: Option<&LockNote>) -> anyhow::Resu
 fn was_restarted(
     round: &Round,
     claim: &Claim,
-    note: Option<&LockNote>,
+    note: Option<&LockMetadata>,
     boot: &str,
 ) -> anyhow::Result<Option<&'static str>> {
     let machine = match note.map(|note| &*note.boot_id).filter(|noted| !noted.is_empty()) {
@@ -215,12 +214,12 @@ fn output(round: &Round, claim: &Claim) -> Option<PathBuf> {
     Some(round.context.site.work_of(&claim.attempt).join(format!("out{}", file.extension)))
 }
 
-fn elapsed(note: &LockNote) -> Duration {
+fn elapsed(note: &LockMetadata) -> Duration {
     clock::since_boot().saturating_sub(note.since_boot)
 }
 
 /// Numbers of an earlier boot or container lead to nobody, or to strangers. An error: nobody knows whose they are.
-pub fn ids(attempt: &AttemptId, note: Option<&LockNote>) -> anyhow::Result<TreeIds> {
+pub fn ids(attempt: &AttemptId, note: Option<&LockMetadata>) -> anyhow::Result<TreeIds> {
     let (boot, here) = (boot_id()?, PidLife::here()?);
     let note = note.filter(|note| note.numbers_hold(&boot, here));
     Ok(TreeIds {
@@ -239,7 +238,7 @@ fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<
     // Not by the row's word: limits that it may say anything of are brought within the configured ones.
     let exporter = round.context.config.exporters.get(&claim.exporter);
     let limits = exporter.map_or_else(|| claim.limits.clone(), |exporter| fit::limits(exporter, &claim.limits));
-    let note = match round.context.site.note_of(attempt) {
+    let note = match round.context.site.lock_metadata(attempt) {
         Err(_) if round.plan.is_some() => return Ok(false), // for another user than the tick's
         note => note.context("cannot read its lock")?,
     };

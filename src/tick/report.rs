@@ -5,7 +5,13 @@ use std::{collections::BTreeSet, time::Duration};
 use super::{Round, notify, slices::end};
 use crate::{
     logging,
-    model::{attempt::Attempt, clock::since_boot, failpoint, job::Job, retry::PERMANENT, status::Outcome},
+    model::{
+        attempt::Attempt,
+        clock::since_boot,
+        failpoint,
+        job::{Job, Outcome},
+        retry::PERMANENT,
+    },
     store::Notice,
 };
 

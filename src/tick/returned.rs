@@ -10,7 +10,7 @@ use crate::{
     context::Context,
     exit::{Exit, Failure},
     model::{attempt::AttemptId, clock::Stamp},
-    site::{LockNote, Probe},
+    site::{LockMetadata, Probe},
 };
 
 /// After the round that launched them. A tick that is at work now tells it in its own round.
@@ -45,15 +45,15 @@ pub fn jobs(round: &mut Round) -> anyhow::Result<()> {
 /// Why the run of this attempt has started nothing; told once.
 fn one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<Option<String>> {
     let site = &round.context.site;
-    if site.note_of(attempt).map_or(true, |note| note.refused.is_none()) {
+    if site.lock_metadata(attempt).map_or(true, |note| note.refused.is_none()) {
         return Ok(None);
     }
     // One that still ends is the next round's.
     let Probe::Free(lock) = site.try_take(attempt) else { return Ok(None) };
-    let note = LockNote::read(&lock)?;
+    let note = LockMetadata::read(&lock)?;
     if let Some(claim) = round.store.view().claim_of(attempt)? {
         round.store.immediate(|tx| Ok(tx.give_back(&claim, Stamp::now())?))?;
     }
-    LockNote { refused: None, ..note.clone() }.write(&lock)?;
+    LockMetadata { refused: None, ..note.clone() }.write(&lock)?;
     Ok(note.refused)
 }

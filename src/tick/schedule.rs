@@ -10,8 +10,12 @@ use super::{
 use crate::{
     config::Schedule,
     context::Context,
-    model::{clock::Stamp, event::ActivityEvent, job::Job, status::Status},
+    model::{
+        clock::Stamp,
+        job::{Job, Status},
+    },
     request::{Ask, Placed, admit_queue, enqueue},
+    site::ActivityEvent,
     store::{ScheduleState, Tx, View},
 };
 

@@ -10,10 +10,10 @@ use crate::{
     config::{Config, Exporter},
     context::Context,
     model::{
+        age::{self, Span},
         breaker::Breaker,
         clock::Stamp,
         job::Job,
-        standstill::{self, Span},
     },
     request::{breaker_of, disk_is_low},
     store::{Mode, Place, Standstill, Tx, View},
@@ -120,9 +120,9 @@ pub fn move_to(context: &Context, tx: &Tx, job: &Job, queue: &str, now: Stamp) -
     let still = Still::noted(tx, now)?;
     let spans =
         |queue: &str| still.spans(&context.config, &Place { exporter: job.exporter.clone(), queue: queue.to_owned() });
-    let waited = standstill::time_without(since, now, &spans(&job.queue));
+    let waited = age::time_without(since, now, &spans(&job.queue));
     // Where nobody has ever ticked it may lie before all time, and no row says that.
-    Ok(tx.set_queued_since(job.id, standstill::moment_before(now, waited, &spans(queue)).max(Stamp(0)))?)
+    Ok(tx.set_queued_since(job.id, age::moment_before(now, waited, &spans(queue)).max(Stamp(0)))?)
 }
 
 /// The exporters that make what this one's files are made from.

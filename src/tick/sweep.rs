@@ -13,7 +13,7 @@ use crate::{
         failpoint,
     },
     run::close::log_size,
-    site::{LockNote, Probe, Sight},
+    site::{LockMetadata, Probe, Sight},
     store::Tx,
     supervise::process_tree::Swept,
 };
@@ -101,12 +101,12 @@ fn was_told(round: &Round, attempt: &AttemptId) -> bool {
         Probe::Missing => site.new_lock(attempt).ok(),
         Probe::Alive | Probe::Unverified => None,
     };
-    let Some((lock, note)) = lock.and_then(|lock| LockNote::read(&lock).ok().map(|note| (lock, note))) else {
+    let Some((lock, note)) = lock.and_then(|lock| LockMetadata::read(&lock).ok().map(|note| (lock, note))) else {
         return false;
     };
     let is_told = note.is_told;
     if !is_told {
-        let _ = LockNote { is_told: true, ..note }.write(&lock); // what cannot be noted is told again
+        let _ = LockMetadata { is_told: true, ..note }.write(&lock); // what cannot be noted is told again
     }
     is_told
 }

@@ -21,9 +21,9 @@ use crate::{
     context::{Context, denied::explained_at},
     exit::Failure,
     model::{
+        age::{Freshness, freshness},
         answer::{Answer, State},
         clock::Stamp,
-        policy::{Freshness, freshness},
     },
     request::{self, Ask},
 };

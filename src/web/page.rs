@@ -13,9 +13,8 @@ use super::{
     url::Address,
 };
 use crate::model::{
-    answer::{Answer, State},
+    answer::{Answer, Delay, State},
     clock::Stamp,
-    delay::Delay,
 };
 
 /// What a page tells about.

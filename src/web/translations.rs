@@ -103,7 +103,7 @@ fn overlay(below: &mut Table, above: Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::delay::Delay;
+    use crate::model::answer::Delay;
 
     fn keys(table: &Table, before: &str) -> Vec<String> {
         let below = |(name, value): (&String, &Value)| match value {

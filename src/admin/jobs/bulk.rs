@@ -9,7 +9,7 @@ use crate::{
     context::Context,
     exit::{Exit, Failure},
     logging,
-    model::{format, status::Status},
+    model::{format, job::Status},
     output::Output,
     store::{JobOrder, JobQuery, Store, Tx, View},
 };

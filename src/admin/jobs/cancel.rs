@@ -8,8 +8,7 @@ use crate::{
     model::{
         attempt::AttemptId,
         clock::Stamp,
-        job::Job,
-        status::{DropReason, Outcome, Status},
+        job::{DropReason, Job, Outcome, Status},
     },
     run::close::fail_dependents,
     store::{Drop, Tx},

@@ -1,7 +1,7 @@
 //! `jobs dismiss`: a failed job is forgotten, as if nobody had asked; its attempts stay in the history.
 
 use super::bulk::{self, BulkAction, Done};
-use crate::{cli::BulkArgs, context::Context, exit::Failure, model::status::Status, store::Tx};
+use crate::{cli::BulkArgs, context::Context, exit::Failure, model::job::Status, store::Tx};
 
 const DEED: BulkAction = BulkAction { verb: "dismiss", on: &[Status::FailedTimeout, Status::FailedUnknown], act: &one };
 

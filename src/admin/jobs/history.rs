@@ -11,7 +11,7 @@ use crate::{
     model::{
         attempt::{Attempt, Record},
         format,
-        status::Outcome,
+        job::Outcome,
     },
     output::Output,
     store::{AttemptOrder, AttemptQuery, LOOK_BACK, View},

@@ -2,7 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{attempt::Attempt, clock::Stamp, job::Job, limits::Limits, status::DropReason};
+use crate::model::{
+    attempt::Attempt,
+    clock::Stamp,
+    job::{DropReason, Job},
+    limits::Limits,
+};
 
 /// A job's row.
 pub fn job(job: &Job) -> Map<String, Value> {

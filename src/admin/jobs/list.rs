@@ -9,7 +9,11 @@ use crate::{
     context::Context,
     exit::Failure,
     logging,
-    model::{clock::Stamp, format, job::Job, status::Status},
+    model::{
+        clock::Stamp,
+        format,
+        job::{Job, Status},
+    },
     output::Output,
     store::{JobOrder, JobQuery, Unreadable, View},
 };

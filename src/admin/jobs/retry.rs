@@ -5,7 +5,10 @@ use crate::{
     cli::BulkArgs,
     context::Context,
     exit::Failure,
-    model::{clock::Stamp, job::Job, status::Status},
+    model::{
+        clock::Stamp,
+        job::{Job, Status},
+    },
     request::{Ask, Placed, enqueue, fit, source_of},
     store::Tx,
 };

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use crate::{
     context::Context,
-    model::{
-        clock::{Stamp, TickMark},
-        doubt::{Belief, Doubt},
-    },
+    model::clock::{Belief, Doubt, Stamp, TickMark},
     tick::clock::{here, judged, was_set},
 };
 

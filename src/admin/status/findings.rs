@@ -12,7 +12,7 @@ use crate::{
     model::{
         breaker::Breaker,
         format,
-        status::{DropReason, Outcome},
+        job::{DropReason, Outcome},
     },
     site::Sight,
     store::Mode,

@@ -11,11 +11,10 @@ use crate::{
     admin::queues::{self, Queue},
     context::Context,
     model::{
+        age::time_without,
         breaker::Breaker,
         clock::{Stamp, TickMark},
-        job::Job,
-        standstill::time_without,
-        status::{DropReason, Outcome, Status},
+        job::{DropReason, Job, Outcome, Status},
     },
     request::breaker_of,
     site,

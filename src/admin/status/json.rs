@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{gather::Report, running::RunningJob};
 use crate::{
     admin::{jobs::json as rows, queues},
-    model::{breaker::Breaker, status::Status},
+    model::{breaker::Breaker, job::Status},
     site::Sight,
 };
 

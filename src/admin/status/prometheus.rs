@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::gather::Report;
 use crate::{
     context::Context,
-    model::status::Status,
+    model::job::Status,
     output::Output,
     store::{Measure, Mode, Tally},
 };

@@ -53,7 +53,7 @@ fn one(context: &Context, view: &View, job: Job, now: Stamp) -> RunningJob {
 
 /// What the exporter has taken: by the clock of the limits, if its run has noted it and we may read it; else by the wall clock.
 fn elapsed(context: &Context, job: &Job, now: Stamp) -> Duration {
-    let note = job.attempt.as_ref().and_then(|id| context.site.note_of(id).ok());
+    let note = job.attempt.as_ref().and_then(|id| context.site.lock_metadata(id).ok());
     match note.filter(|note| boot_id().is_ok_and(|boot| note.boot_id == boot)) {
         Some(note) => note.ended.unwrap_or_else(clock::since_boot).saturating_sub(note.since_boot),
         None => job.started.map_or(Duration::ZERO, |started| now.since(started)),

@@ -5,7 +5,7 @@ use crate::{
     admin::jobs::table::TextTable,
     model::{
         format,
-        status::{Outcome, Status},
+        job::{Outcome, Status},
     },
     output::Output,
     site::Sight,

@@ -19,12 +19,12 @@ use crate::{
         attempt::{AttemptId, Claim},
         breaker::Breaker,
         clock::{self, Stamp},
+        job::Outcome,
         process::ProcessId,
-        status::Outcome,
     },
     request::{Ask, breaker_of},
     run::exec_spec,
-    site::{LockNote, PidLife, Site, boot_id},
+    site::{LockMetadata, PidLife, Site, boot_id},
     supervise::{self, ExecSpec, Overseer, ProcessResult, Progress, StopOrder},
     tick,
 };
@@ -127,7 +127,7 @@ fn claim(context: &Context, ask: &Ask, attempt: &AttemptId) -> Result<Claim, Fai
 
 /// For the next tick, should we be killed: whom to end before it sweeps.
 fn note(lock: &File, leader: ProcessId) -> std::io::Result<()> {
-    let note = LockNote {
+    let note = LockMetadata {
         run: Some(ProcessId::this()?),
         leader: Some(leader),
         leader_session: Some(leader.pid),
@@ -135,7 +135,7 @@ fn note(lock: &File, leader: ProcessId) -> std::io::Result<()> {
         life: PidLife::here()?,
         since_boot: clock::since_boot(),
         ended: None,
-        ..LockNote::default()
+        ..LockMetadata::default()
     };
     note.write(lock)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::fit;
 use crate::{
-    model::{format, limits::Limits, status::Outcome},
+    model::{format, job::Outcome, limits::Limits},
     supervise::{ExecSpec, ProcessResult},
 };
 

@@ -175,7 +175,7 @@ fn a_name_left_by_an_attempt_is_found_and_removed() {
     fs::write(&temp, "half").unwrap();
     fs::write(world.cache.path("epub/.foreign"), "").unwrap();
     let temps = world.cache.temps(&mut Vec::new());
-    assert_eq!(temps, [crate::cache::scan::Temp { exporter: "epub".into(), attempt: ATTEMPT.clone() }]);
+    assert_eq!(temps, [crate::cache::prune::Temp { exporter: "epub".into(), attempt: ATTEMPT.clone() }]);
     world.cache.remove_temp("epub", &ATTEMPT).unwrap();
     world.cache.remove_temp("epub", &ATTEMPT).unwrap();
     world.cache.remove_temp("none", &ATTEMPT).unwrap();

@@ -8,7 +8,7 @@ use crate::{
         choose, parse,
         types::{Condition, Exporter, OutputKind},
     },
-    model::{limits::Limits, status::Outcome},
+    model::{job::Outcome, limits::Limits},
 };
 
 /// The documented example with every default written out.

@@ -7,19 +7,20 @@
 //!
 //! Times are milliseconds from now on.
 
-mod judge;
 mod pace;
 mod play;
 mod rhythm;
 #[cfg(test)]
 mod tests;
 
-pub use pace::Pace;
-pub use rhythm::{Rhythm, Ticks};
+pub use self::{
+    pace::Pace,
+    rhythm::{Rhythm, Ticks},
+};
 
 use std::time::Duration;
 
-use play::Play;
+use super::estimate::play::Play;
 
 /// How often the queue is played through, and how often behind a crowd, in which single jobs matter less.
 const PLAYS: u32 = 48;
@@ -91,7 +92,7 @@ pub struct Waiting {
 pub fn expected(scene: &Scene, subject: &Subject) -> Option<Duration> {
     let plays = if subject.before() > CROWD { FEWER } else { PLAYS };
     let ends: Vec<u64> = (0..plays).map(|play| end(scene, subject, play * (PLAYS / plays), 0)).collect();
-    judge::choose(&ends).map(Duration::from_secs)
+    play::choose(&ends).map(Duration::from_secs)
 }
 
 /// When it ends in one play. A source is played before what is made from it, with lengths of its own.

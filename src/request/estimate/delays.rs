@@ -4,7 +4,12 @@ use std::time::Duration;
 
 use super::{links::Link, scene::Setting};
 use crate::{
-    model::{breaker::Breaker, clock::Stamp, delay::Delay, job::Job, status::Status},
+    model::{
+        answer::Delay,
+        breaker::Breaker,
+        clock::Stamp,
+        job::{Job, Status},
+    },
     request::{breaker_of, disk_is_low},
     store::Mode,
 };

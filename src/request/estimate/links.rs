@@ -2,7 +2,7 @@
 
 use crate::{
     context::Context,
-    model::{job::Job, status::Status},
+    model::job::{Job, Status},
     store::View,
 };
 

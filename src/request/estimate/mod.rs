@@ -11,11 +11,15 @@ pub use self::relief::relief;
 
 use std::time::Duration;
 
-use self::scene::Setting;
-use super::Ask;
+use super::{Ask, estimate::scene::Setting};
 use crate::{
     context::Context,
-    model::{answer::Answer, clock::Stamp, delay::Delay, estimate, job::Job, status::Status},
+    model::{
+        answer::{Answer, Delay},
+        clock::Stamp,
+        estimate,
+        job::{Job, Status},
+    },
     store::View,
 };
 

@@ -6,12 +6,11 @@ use super::links::Link;
 use crate::{
     context::Context,
     model::{
+        answer::Delay,
         breaker::Breaker,
         clock::Stamp,
-        delay::Delay,
         estimate::{Group, Lane, Pace, Rhythm, Running, Scene, Subject, Ticks, Waiting},
-        job::Job,
-        status::Status,
+        job::{Job, Status},
     },
     request::breaker_of,
     site::free_memory,

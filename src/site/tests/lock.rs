@@ -144,10 +144,10 @@ fn the_successor_gets_the_lock_when_the_tick_ends() {
 fn the_note_in_a_held_lock_can_be_read_by_others() {
     let world = World::new();
     let lock = world.site.new_lock(&ATTEMPT).unwrap();
-    assert_eq!(world.site.note_of(&ATTEMPT).unwrap(), LockNote::default());
+    assert_eq!(world.site.lock_metadata(&ATTEMPT).unwrap(), LockMetadata::default());
     let run = Some(crate::model::process::ProcessId { pid: 7, start: 99 });
-    let note = LockNote { run, boot_id: boot_id().unwrap(), ..LockNote::default() };
+    let note = LockMetadata { run, boot_id: boot_id().unwrap(), ..LockMetadata::default() };
     note.write(&lock).unwrap();
-    assert_eq!(world.site.note_of(&ATTEMPT).unwrap(), note);
+    assert_eq!(world.site.lock_metadata(&ATTEMPT).unwrap(), note);
     assert_eq!(world.site.peek(&ATTEMPT), Sight::Alive);
 }

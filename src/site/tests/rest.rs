@@ -1,4 +1,7 @@
-use std::{os::fd::AsFd, os::unix::fs::symlink, process::Stdio};
+use std::{
+    os::{fd::AsFd, unix::fs::symlink},
+    process::Stdio,
+};
 
 use super::*;
 

@@ -8,10 +8,10 @@ use crate::{
     model::{
         attempt::{AttemptId, Claim},
         clock::Stamp,
-        event::ActivityEvent,
         job::Job,
         limits::Limits,
     },
+    site::ActivityEvent,
     store::Result,
 };
 

@@ -13,8 +13,7 @@ use super::{
 use crate::{
     model::{
         clock::Stamp,
-        job::Job,
-        status::{Outcome, Status},
+        job::{Job, Outcome, Status},
     },
     store::Result,
 };

@@ -18,9 +18,8 @@ use crate::{
     model::{
         attempt::{AttemptId, Claim, Record},
         clock::Stamp,
-        job::Job,
+        job::{DropReason, Job, Outcome, Status},
         limits::Limits,
-        status::{DropReason, Outcome, Status},
     },
     store::Result,
 };

@@ -11,7 +11,7 @@ use super::{
     rows::{Millis, NonNegative},
 };
 use crate::{
-    model::{attempt::Attempt, breaker::FirstAttempt, clock::Stamp, status::Outcome},
+    model::{attempt::Attempt, breaker::FirstAttempt, clock::Stamp, job::Outcome},
     store::{Result, StoreError},
 };
 

@@ -7,7 +7,10 @@ use rusqlite::params;
 
 use super::{Tx, View, claiming::json, counting, rows::NonNegative, standstill::Place};
 use crate::{
-    model::{clock::Stamp, job::Job, status::Status},
+    model::{
+        clock::Stamp,
+        job::{Job, Status},
+    },
     store::Result,
 };
 

@@ -28,19 +28,17 @@ pub(super) mod schema;
 pub(super) mod settings;
 pub(super) mod standing;
 pub(super) mod standstill;
-pub(super) mod upkeep;
-pub(super) mod view;
-
 #[cfg(test)]
 mod tests;
+pub(super) mod upkeep;
+pub(super) mod view;
 
 use std::{cell::RefCell, ops::Deref};
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use self::checked::UnreadableRows;
-use super::StoreError;
-use crate::model::event::ActivityEvent;
+use super::{StoreError, sqlite::checked::UnreadableRows};
+use crate::site::ActivityEvent;
 
 /// An open database of ours.
 pub struct Store {

@@ -15,7 +15,7 @@ use crate::{
     model::{
         attempt::AttemptId,
         clock::Stamp,
-        status::{Outcome, Status},
+        job::{Outcome, Status},
     },
     store::Result,
 };

@@ -7,7 +7,10 @@ use rusqlite::{named_params, params};
 
 use super::{Tx, View, claiming::json, counts::Counted};
 use crate::{
-    model::{clock::Stamp, job::Job, status::Outcome},
+    model::{
+        clock::Stamp,
+        job::{Job, Outcome},
+    },
     store::{Result, StoreError},
 };
 

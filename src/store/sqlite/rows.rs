@@ -18,9 +18,8 @@ use crate::{
     model::{
         attempt::{Attempt, Record},
         clock::{Stamp, millis},
-        job::Job,
+        job::{DropReason, Job, Outcome, Status},
         limits::Limits,
-        status::{DropReason, Outcome, Status},
     },
     store::{Result, StoreError},
 };

@@ -10,7 +10,7 @@ use super::{
     checked::{QueueName, sure},
 };
 use crate::{
-    model::{clock::Stamp, standstill::Span},
+    model::{age::Span, clock::Stamp},
     store::Result,
 };
 

@@ -6,9 +6,8 @@ use super::{View, checked::Unreadable, claiming};
 use crate::{
     model::{
         attempt::{AttemptId, Claim},
-        job::Job,
+        job::{Job, Status},
         limits::Limits,
-        status::Status,
     },
     store::{Result, StoreError},
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{World, alone};
 use crate::{
-    model::status::Outcome,
+    model::job::Outcome,
     supervise::{Progress, StopOrder},
 };
 

@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     config::command::PATH,
-    model::{limits::Limits, status::Outcome},
+    model::{job::Outcome, limits::Limits},
     supervise::{
         ExecSpec, Overseer, ProcessResult, Progress, StopOrder, become_trial, classify, environment, proc, resolve,
         spawn::{SpawnError, spawn},

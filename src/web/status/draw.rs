@@ -13,7 +13,7 @@ use plotters::{
 use super::pace::PlotSpan;
 use crate::model::{
     clock::{Stamp, millis},
-    zone,
+    moment,
 };
 
 /// As wide as a phone, so that nothing of it is made smaller there.
@@ -175,7 +175,7 @@ fn write(area: &Area<'_>, text: impl Display, place: (i32, i32), anchor: Pos) ->
 
 /// `14:30`.
 fn clock(at: Stamp) -> String {
-    zone::clock(at)
+    moment::clock(at)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     admin::jobs::{filter, history},
-    model::{attempt::Attempt, clock::Stamp, status::Outcome},
+    model::{attempt::Attempt, clock::Stamp, job::Outcome},
     store::{AttemptOrder, AttemptQuery, LOOK_BACK, View},
     web::response::Response,
 };

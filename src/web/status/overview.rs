@@ -11,7 +11,7 @@ use crate::{
         queues::Queue,
         status::{Finding, Level, Report, RunningJob, json as program, text},
     },
-    model::{format, status::Status},
+    model::{format, job::Status},
     store::{Action, Mode, View},
     web::response::Response,
 };

@@ -10,7 +10,7 @@ use super::{
     refusal::StatusRefusal,
 };
 use crate::{
-    model::{clock::Stamp, format, status::Outcome},
+    model::{clock::Stamp, format, job::Outcome},
     store::{PastRun, Sample, View},
 };
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    model::{standstill::Span, status::DropReason},
+    model::{age::Span, job::DropReason},
     store::{Drop, Part, Place, Standstill},
 };
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::status::Status;
+use crate::model::job::Status;
 
 type Ending = fn(&Tx<'_>, &Claim) -> Result<bool>;
 

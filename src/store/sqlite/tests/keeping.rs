@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    model::status::Status,
+    model::job::Status,
     store::{Oldest, Part, Place},
 };
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    model::{attempt::Attempt, status::Status},
+    model::{attempt::Attempt, job::Status},
     store::{AttemptOrder, AttemptQuery, JobFilter, JobOrder, JobQuery, Measure, Part, Tally},
 };
 

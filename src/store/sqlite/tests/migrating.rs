@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::{
-    model::status::Status,
+    model::job::Status,
     store::{
         StoreError,
         sqlite::{

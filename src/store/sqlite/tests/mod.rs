@@ -27,9 +27,8 @@ use crate::{
     model::{
         attempt::{AttemptId, Claim, Record},
         clock::Stamp,
-        job::Job,
+        job::{Job, Outcome},
         limits::Limits,
-        status::Outcome,
     },
     store::{NewJob, Result, Retry},
 };

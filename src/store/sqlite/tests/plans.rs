@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    model::status::Status,
+    model::job::Status,
     store::{
         AttemptOrder, AttemptQuery, JobFilter, JobOrder, JobQuery,
         sqlite::{

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::status::Status;
+use crate::model::job::Status;
 
 /// Compares what the statements have kept with what is in the rows.
 #[track_caller]

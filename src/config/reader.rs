@@ -1,10 +1,23 @@
-//! The file as a sheet of tables. Each read notes what is wrong and goes on, so that all mistakes are told at once.
+//! The configuration file from its bytes on: text, tables, typed values with their defaults. Each read notes what is wrong
+//! and goes on, so that all mistakes are told at once.
 
-use std::{cell::RefCell, fmt::Display};
+use std::{
+    cell::RefCell,
+    fmt::{self, Display},
+    fs::{self, File},
+    io::{self, Read},
+    ops::RangeInclusive,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    time::Duration,
+};
 
 use toml::de::{DeTable, DeValue};
 
-use super::{nearest, words::shown};
+use super::{
+    ConfigError, problem,
+    values::{self, DURATION, DURATION_OR_NONE, SIZE, SIZE_OR_NONE, shown},
+};
 
 /// The whole file and what was found wrong so far.
 pub(super) struct Reader<'t> {
@@ -169,12 +182,163 @@ impl<'t> TableReader<'t> {
         let asked = self.asked.borrow();
         let unknown = self.entries.keys().filter(|key| !asked.contains(&&**key.get_ref()));
         for key in unknown {
-            let hint = nearest::hint(key.get_ref(), asked.iter().copied());
+            let hint = problem::hint(key.get_ref(), asked.iter().copied());
             self.sheet.note(key.span().start, format!("unknown key {:?}{}{hint}", key.get_ref(), self.place()));
         }
     }
 
     fn place(&self) -> String {
         if self.path.is_empty() { String::new() } else { format!(" in [{}]", self.path) }
+    }
+}
+
+/// Whatever replaces or changes the file changes this, since nobody can set its `ctime`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// Seconds and nanoseconds since 1970.
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Identity {
+    /// Of no file.
+    pub const fn none() -> Self {
+        Self { device: 0, inode: 0, size: 0, modified: (0, 0), changed: (0, 0) }
+    }
+
+    /// Of the file that is there now; costs one look.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self::from(&fs::metadata(path)?))
+    }
+}
+
+impl From<&fs::Metadata> for Identity {
+    fn from(about: &fs::Metadata) -> Self {
+        Self {
+            device: about.dev(),
+            inode: about.ino(),
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        }
+    }
+}
+
+/// The text, and the state that the file had before it was read: what is written meanwhile shows as a change.
+///
+/// # Errors
+/// The file cannot be read, or is not UTF-8.
+pub fn read(file: &Path) -> Result<(String, Identity), ConfigError> {
+    let (bytes, identity) = bytes(file).map_err(|error| ConfigError::unread(file, unreadable(&error)))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let good = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
+        ConfigError::new(file, &good, vec![(good.len(), "this is not valid UTF-8".to_owned())])
+    })?;
+    Ok((text, identity))
+}
+
+fn bytes(path: &Path) -> io::Result<(Vec<u8>, Identity)> {
+    let file = File::open(path)?;
+    let identity = Identity::from(&file.metadata()?);
+    // Every request does this: with its room known and `take` in between nobody asks for the size once more.
+    let mut bytes = Vec::with_capacity(usize::try_from(identity.size).unwrap_or(0).saturating_add(1));
+    file.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok((bytes, identity))
+}
+
+fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file; name one by --config or PRESSROOM_CONFIG".to_owned(),
+        _ => format!("cannot read the configuration: {error}"),
+    }
+}
+
+impl TableReader<'_> {
+    pub(super) fn flag(&self, key: &'static str, default: bool) -> bool {
+        self.read(key, "true or false", DeValue::as_bool).unwrap_or(default)
+    }
+
+    pub(super) fn text(&self, key: &'static str) -> Option<String> {
+        self.read(key, "a string that is not empty", values::text).map(str::to_owned)
+    }
+
+    pub(super) fn texts(&self, key: &'static str) -> Vec<String> {
+        self.words(key, "a list of strings", values::plain).unwrap_or_default()
+    }
+
+    pub(super) fn duration(&self, key: &'static str, default: Duration) -> Duration {
+        self.read(key, DURATION, values::duration).unwrap_or(default)
+    }
+
+    /// Longer than nothing.
+    pub(super) fn some_duration(&self, key: &'static str, default: Duration) -> Duration {
+        let what = format_args!("{DURATION}, longer than nothing");
+        self.read(key, what, values::some_duration).unwrap_or(default)
+    }
+
+    pub(super) fn duration_or_none(&self, key: &'static str, default: Option<Duration>) -> Option<Duration> {
+        self.read_or(key, "none", DURATION_OR_NONE, default, values::duration)
+    }
+
+    /// Longer than nothing, or "none".
+    pub(super) fn some_duration_or_none(&self, key: &'static str, default: Option<Duration>) -> Option<Duration> {
+        let what = format_args!("{DURATION}, longer than nothing, or \"none\"");
+        self.read_or(key, "none", what, default, values::some_duration)
+    }
+
+    pub(super) fn size(&self, key: &'static str, default: u64) -> u64 {
+        self.read(key, SIZE, values::size).unwrap_or(default)
+    }
+
+    pub(super) fn size_or_none(&self, key: &'static str, default: Option<u64>) -> Option<u64> {
+        self.read_or(key, "none", SIZE_OR_NONE, default, values::size)
+    }
+
+    pub(super) fn count_or_none(&self, key: &'static str, default: Option<u64>) -> Option<u64> {
+        let count = |value: &DeValue<'_>| values::integer(value).and_then(|number| u64::try_from(number).ok());
+        self.read_or(key, "none", r#"a number, or "none""#, default, count)
+    }
+
+    pub(super) fn count<N>(&self, key: &'static str, range: RangeInclusive<N>, default: N) -> N
+    where
+        N: TryFrom<i64> + PartialOrd + fmt::Display,
+    {
+        let what = format_args!("an integer from {} to {}", range.start(), range.end());
+        let fitting = |value: &_| N::try_from(values::integer(value)?).ok().filter(|number| range.contains(number));
+        self.read(key, what, fitting).unwrap_or(default)
+    }
+
+    /// A list of words, each of which `parse` knows. The first one that it does not know is named, at its own place.
+    pub(super) fn words<T>(&self, key: &'static str, what: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+        let items = self.read(key, what, DeValue::as_array)?;
+        let known = |item: &DeValue<'_>| item.as_str().and_then(&parse);
+        if let Some(wrong) = items.iter().find(|item| known(item.get_ref()).is_none()) {
+            self.note_at(
+                wrong.span().start,
+                key,
+                format_args!("has {}; it must be {what}", values::shown(wrong.get_ref())),
+            );
+            return None;
+        }
+        Some(items.iter().filter_map(|item| known(item.get_ref())).collect())
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(&self, key: &'static str, words: &[(&str, T)], default: T) -> T {
+        let find = |word: &str| words.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning);
+        self.read(key, OneOf(words), |value| find(value.as_str()?)).unwrap_or(default)
+    }
+}
+
+/// Prints as `"get" or "post"`.
+struct OneOf<'a, T>(&'a [(&'a str, T)]);
+
+impl<T> fmt::Display for OneOf<'_, T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<_> = self.0.iter().map(|(word, _)| format!("{word:?}")).collect();
+        out.write_str(&words.join(" or "))
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use nix::unistd::Uid;
 
-use super::{Cache, CacheEntry, name, prune::made};
+use super::{Cache, CacheEntry, names, prune::made};
 use crate::model::clock::Stamp;
 
 /// A finished file as it was when somebody looked.
@@ -45,7 +45,7 @@ impl Cache {
     /// The file of this name, opened: what is told about it stays true while it is read, whatever prune does.
     /// It lies in the directory of its own exporter: no link leads from there to another's.
     pub fn open(&self, filename: &str) -> io::Result<Option<(File, Cached)>> {
-        let (exporter, name) = name::split(filename)?;
+        let (exporter, name) = names::split(filename)?;
         let dir = self.exporter_dir(exporter).map_err(|error| unopened(exporter, &error))?;
         let Some(dir) = dir else { return Ok(None) };
         let file = absent_is_none(dir.read(name)).map_err(|error| unopened(filename, &error))?;
@@ -56,7 +56,7 @@ impl Cache {
 
     /// The file of this name, for a run: a regular file of the process's own user, below a directory that is no link.
     pub fn open_own(&self, filename: &str) -> io::Result<File> {
-        let (exporter, name) = name::split(filename)?;
+        let (exporter, name) = names::split(filename)?;
         let absent = || io::Error::from(ErrorKind::NotFound);
         let file = self.exporter_dir(exporter)?.ok_or_else(absent)?.read(name)?;
         let about = file.metadata()?;

@@ -1,18 +1,20 @@
-//! Filenames as two names below `cache/`.
+//! Filenames as two names below `cache/`, and which names there may be ours: scans pass over all others.
+
+pub(super) use crate::model::filename::{is_name as is_exporter, is_ours};
 
 use std::{
     ffi::OsStr,
     io::{self, ErrorKind},
 };
 
-use super::{Cache, grammar};
+use super::Cache;
 use crate::site::dir::Dir;
 
 /// Exporter and name of a filename; an error for anything that could lead elsewhere.
 pub(super) fn split(filename: &str) -> io::Result<(&str, &OsStr)> {
     filename
         .split_once('/')
-        .filter(|(exporter, name)| grammar::is_exporter(exporter) && is_plain(name))
+        .filter(|(exporter, name)| is_exporter(exporter) && is_plain(name))
         .map(|(exporter, name)| (exporter, OsStr::new(name)))
         .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, format!("`{filename}` is not a name in the cache")))
 }

@@ -1,4 +1,4 @@
-//! The note in an attempt's lock file: which processes belong to it, for whoever has to end them after a crash.
+//! The metadata in an attempt's lock file: which processes belong to it, for whoever has to end them after a crash.
 
 use std::{fmt::Write as _, fs::File, io, os::unix::fs::FileExt, time::Duration};
 
@@ -10,7 +10,7 @@ const LONGEST: usize = 4096;
 
 /// What a run writes about itself and its exporter. What is not known yet is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LockNote {
+pub struct LockMetadata {
     pub run: Option<ProcessId>,
     /// The leader of the exporter's process group.
     pub leader: Option<ProcessId>,
@@ -31,7 +31,7 @@ pub struct LockNote {
     pub refused: Option<String>,
 }
 
-impl LockNote {
+impl LockMetadata {
     /// Writes the note into the open lock file in place of an earlier one.
     pub fn write(&self, lock: &File) -> io::Result<()> {
         let text = self.text();
@@ -101,12 +101,12 @@ impl Site {
     /// How many attempts have left what no tick can remove. None, where the caller may not look.
     pub fn leftovers(&self) -> usize {
         let attempts = self.attempts_on_disk().unwrap_or_default();
-        attempts.iter().filter(|attempt| self.note_of(attempt).is_ok_and(|note| note.is_told)).count()
+        attempts.iter().filter(|attempt| self.lock_metadata(attempt).is_ok_and(|note| note.is_told)).count()
     }
 
     /// The note of an attempt, read without touching its lock.
-    pub fn note_of(&self, attempt: &AttemptId) -> io::Result<LockNote> {
-        LockNote::read(&self.open_own(&self.lock_of(attempt))?)
+    pub fn lock_metadata(&self, attempt: &AttemptId) -> io::Result<LockMetadata> {
+        LockMetadata::read(&self.open_own(&self.lock_of(attempt))?)
     }
 }
 
@@ -114,8 +114,8 @@ impl Site {
 mod tests {
     use super::*;
 
-    fn whole() -> LockNote {
-        LockNote {
+    fn whole() -> LockMetadata {
+        LockMetadata {
             run: Some(ProcessId { pid: 12, start: 3456 }),
             leader: Some(ProcessId { pid: 13, start: 3457 }),
             leader_session: Some(13),
@@ -133,17 +133,17 @@ mod tests {
     fn a_note_is_read_as_it_was_written_and_a_shorter_one_replaces_it() {
         let file = tempfile::tempfile().unwrap();
         whole().write(&file).unwrap();
-        assert_eq!(LockNote::read(&file).unwrap(), whole());
-        let early = LockNote { leader: None, leader_session: None, ..whole() };
+        assert_eq!(LockMetadata::read(&file).unwrap(), whole());
+        let early = LockMetadata { leader: None, leader_session: None, ..whole() };
         early.write(&file).unwrap();
-        assert_eq!(LockNote::read(&file).unwrap(), early);
+        assert_eq!(LockMetadata::read(&file).unwrap(), early);
     }
 
     #[test]
     fn of_a_cut_or_foreign_note_only_whole_lines_count() {
-        assert_eq!(LockNote::parse(""), LockNote::default());
-        assert_eq!(LockNote::parse("run 12 34\nleader 13 3").run, Some(ProcessId { pid: 12, start: 34 }));
-        assert_eq!(LockNote::parse("run 12 34\nleader 13 3").leader, None);
-        assert_eq!(LockNote::parse("run -1 34\nrun 0 5\nnonsense\n"), LockNote::default());
+        assert_eq!(LockMetadata::parse(""), LockMetadata::default());
+        assert_eq!(LockMetadata::parse("run 12 34\nleader 13 3").run, Some(ProcessId { pid: 12, start: 34 }));
+        assert_eq!(LockMetadata::parse("run 12 34\nleader 13 3").leader, None);
+        assert_eq!(LockMetadata::parse("run -1 34\nrun 0 5\nnonsense\n"), LockMetadata::default());
     }
 }
