@@ -27,7 +27,7 @@ use clap::Parser;
 
 use crate::{
     cli::{Cli, Command, Global},
-    context::denied::{By, explained},
+    context::{By, explained},
     exit::{Exit, Failure},
     web::Endpoint,
 };

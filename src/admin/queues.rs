@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::{actor, jobs::table::TextTable};
+use super::{actor, jobs::list::TextTable};
 use crate::{
     cli::{Format, Global, QueuesArgs, QueuesCommand},
     context::Context,

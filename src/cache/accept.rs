@@ -13,7 +13,7 @@ use std::{
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK, O_PATH};
 
-use crate::{config::FileOutput, model::job::Outcome, site};
+use crate::{config::FileOutput, model::status::Outcome, site};
 
 /// Bytes that one must be able to write after an export: with less, what was written last may be missing.
 const ROOM: u64 = 1 << 20;

@@ -18,8 +18,8 @@ use super::{Cache, names};
 use crate::{
     model::{
         age::{Aged, expired_now, prune_choice},
-        attempt::AttemptId,
         clock::Stamp,
+        job::AttemptId,
     },
     site::dir::{Dir, FileInfo},
 };

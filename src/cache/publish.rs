@@ -21,7 +21,7 @@ use nix::{
 
 use super::{Cache, accept, names};
 use crate::{
-    model::{attempt::AttemptId, clock::Stamp, failpoint},
+    model::{clock::Stamp, failpoint, job::AttemptId},
     site::{self, dir::Dir},
 };
 

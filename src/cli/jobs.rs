@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Format;
-use crate::model::job::Outcome;
+use crate::model::status::Outcome;
 
 /// What is said about names in each command that takes one.
 const NAMES: &str = "A JOB is named by its id, its filename, a unique beginning of its filename, or the id of one of \

@@ -1,26 +1,22 @@
 //! The command line, as clap's derive reads it. Raw words become meaning in the commands.
 
-mod copies;
+mod admin;
 pub mod fast_path;
 mod jobs;
-mod queues;
-mod status;
+
+pub use self::{
+    admin::{BackupArgs, QueuesArgs, QueuesCommand, RestoreArgs, StatusArgs, StatusFormat},
+    jobs::{
+        BulkArgs, Filters, HistoryArgs, InvalidateArgs, JobsArgs, JobsCommand, ListArgs, LogArgs, ShowArgs, StatusWord,
+        Which,
+    },
+};
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use self::{
-    copies::{BackupArgs, RestoreArgs},
-    jobs::{
-        BulkArgs, Filters, HistoryArgs, InvalidateArgs, JobsArgs, JobsCommand, ListArgs, LogArgs, ShowArgs, StatusWord,
-        Which,
-    },
-    queues::{QueuesArgs, QueuesCommand},
-    status::{StatusArgs, StatusFormat},
-};
-
-use crate::model::clock;
+use super::model::clock;
 
 /// Makes files on demand for a web site, without a daemon.
 #[derive(Debug, Parser)]

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use super::{params::Values, reader::TableReader, types::Exporter, values};
-use crate::model::{
-    misfit::Misfit,
-    template::{Piece, pieces, render},
+use super::{
+    params::{Values, refuse_options},
+    reader::TableReader,
+    types::Exporter,
+    values,
 };
+use crate::model::template::render;
 
 /// Where programs without a slash in their name are looked for, whoever's cron or web server started us.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -38,27 +40,6 @@ fn value_of<'a>(name: &str, values: &'a Values, places: &Places<'a>) -> &'a str 
         "source" => places.source.unwrap_or_default(),
         _ => values.get(name).unwrap_or_default(),
     }
-}
-
-/// An argument that begins with a placeholder must not come out as an option, unless a `--` stands before it.
-pub(super) fn refuse_options(exporter: &Exporter, values: &Values) -> Result<(), Misfit> {
-    let mut arguments = exporter.command.iter().skip(1).take_while(|argument| *argument != "--");
-    match arguments.find_map(|argument| option_from(argument, values)) {
-        Some(name) => Err(Misfit::LikeAnOption(name.to_owned())),
-        None => Ok(()),
-    }
-}
-
-/// The placeholder that an argument begins with, if the argument comes out with a `-` in front.
-fn option_from<'a>(argument: &'a str, values: &Values) -> Option<&'a str> {
-    let mut parts = pieces(argument).map(|(piece, _)| piece).peekable();
-    let Some(&Piece::Name(first)) = parts.peek() else { return None };
-    let text = |piece| match piece {
-        Piece::Text(text) | Piece::Stray(text) => text,
-        Piece::Name("output" | "source") => "/",
-        Piece::Name(name) => values.get(name).unwrap_or_default(),
-    };
-    parts.map(text).find(|text| !text.is_empty())?.starts_with('-').then_some(first)
 }
 
 /// `command`, its program made absolute if it has a slash.

@@ -11,7 +11,7 @@ use super::{
     types::{BreakerRules, CacheRules, Condition, Exporter, FileOutput, LaneRules, OutputKind, Param, ParamKind},
     values,
 };
-use crate::model::{filename::extension, job::Outcome};
+use crate::model::{filename::extension, status::Outcome};
 
 /// What an exporter takes over from the rest of the file.
 pub(super) struct Around<'a> {

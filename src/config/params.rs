@@ -7,10 +7,13 @@ use std::fmt::Write;
 use regex::Regex;
 
 use super::{
-    command, problem,
+    problem,
     types::{Condition, Exporter, LaneRules, Param, ParamKind},
 };
-use crate::model::misfit::Misfit;
+use crate::model::{
+    misfit::Misfit,
+    template::{Piece, pieces},
+};
 
 /// The values of one request, defaults included, in the order of the configuration. A parameter that is neither
 /// required nor given and has no default is absent.
@@ -155,7 +158,7 @@ fn accept(
     refuse_unknown(exporter, given)?;
     let values = exporter.params.iter().filter_map(|param| value(param, given, matches(param)).transpose());
     let values = Values(values.collect::<Result<_, _>>()?);
-    command::refuse_options(exporter, &values)?;
+    refuse_options(exporter, &values)?;
     Ok(values)
 }
 
@@ -278,6 +281,27 @@ pub(super) fn problem(param: &Param) -> Option<String> {
     let default = param.default.as_deref()?;
     let problem = canonical(param, default, matches).err()?;
     Some(format!("the default {default:?} does not obey its own rules: {problem}"))
+}
+
+/// An argument that begins with a placeholder must not come out as an option, unless a `--` stands before it.
+pub(super) fn refuse_options(exporter: &Exporter, values: &Values) -> Result<(), Misfit> {
+    let mut arguments = exporter.command.iter().skip(1).take_while(|argument| *argument != "--");
+    match arguments.find_map(|argument| option_from(argument, values)) {
+        Some(name) => Err(Misfit::LikeAnOption(name.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// The placeholder that an argument begins with, if the argument comes out with a `-` in front.
+fn option_from<'a>(argument: &'a str, values: &Values) -> Option<&'a str> {
+    let mut parts = pieces(argument).map(|(piece, _)| piece).peekable();
+    let Some(&Piece::Name(first)) = parts.peek() else { return None };
+    let text = |piece| match piece {
+        Piece::Text(text) | Piece::Stray(text) => text,
+        Piece::Name("output" | "source") => "/",
+        Piece::Name(name) => values.get(name).unwrap_or_default(),
+    };
+    parts.map(text).find(|text| !text.is_empty())?.starts_with('-').then_some(first)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, path::PathBuf, sync::OnceLock, time::Duration};
 
 use crate::model::{
     client::{ClientNames, Network},
-    job::Outcome,
     limits::Limits,
+    status::Outcome,
 };
 
 /// A whole `pressroom.toml`. Maps are ordered by name; parameters keep the order of the file.

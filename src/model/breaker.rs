@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use super::{clock::Stamp, job::Outcome};
+use super::{clock::Stamp, status::Outcome};
 
 /// How the first attempt of a job ended.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,16 @@
-//! One row of the queue: a wanted file that is queued, started or failed, and the words for that: the same as in
-//! `schema.sql`.
+//! One row of the queue, a wanted file that is queued, started or failed; one run of an exporter for it, and what is
+//! recorded of that.
 
-use super::{attempt::AttemptId, clock::Stamp};
+use std::{fmt, ops::Deref, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use ulid::Ulid;
+
+use super::{
+    clock::Stamp,
+    limits::Limits,
+    status::{DropReason, Outcome, Status},
+};
 
 /// A row of the `job` table.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,167 +54,158 @@ pub struct Job {
     pub waits_for_source: bool,
 }
 
-/// Where a job stands. There is no "completed": the file in the cache says that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Status {
-    Queued = 0,
-    Started = 1,
-    FailedTimeout = 2,
-    FailedUnknown = 3,
+/// The id of an attempt: a ULID in its canonical form. Nothing else becomes part of a path below `work/` or `log/`, and
+/// the only ways to one are a ULID and the check of [`AttemptId::parse`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AttemptId(String);
+
+impl AttemptId {
+    /// `None`: it is not the id of an attempt.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digit = |byte: u8| byte.is_ascii_digit() || (byte.is_ascii_uppercase() && !b"ILOU".contains(&byte));
+        let is_ulid = text.len() == 26 && text.bytes().all(digit) && text.as_bytes()[0] <= b'7';
+        is_ulid.then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
-impl Status {
-    pub const ALL: [Self; 4] = [Self::Queued, Self::Started, Self::FailedTimeout, Self::FailedUnknown];
+impl From<Ulid> for AttemptId {
+    fn from(id: Ulid) -> Self {
+        Self(id.to_string())
+    }
+}
 
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Started => "started",
-            Self::FailedTimeout => "failed_timeout",
-            Self::FailedUnknown => "failed_unknown",
+impl Deref for AttemptId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<&str> for AttemptId {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == **other
+    }
+}
+
+impl fmt::Display for AttemptId {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for AttemptId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("`{}` is not the id of an attempt", text.escape_debug()))
+    }
+}
+
+impl From<AttemptId> for String {
+    fn from(id: AttemptId) -> Self {
+        id.0
+    }
+}
+
+/// A job that was claimed: what a run needs to know. Every statement that ends the attempt names `attempt`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    pub job: i64,
+    pub attempt: AttemptId,
+    pub filename: String,
+    pub exporter: String,
+    /// The parameters as a JSON object.
+    pub params: String,
+    pub queue: String,
+    /// Which attempt of this job it is, from 1.
+    pub number: u32,
+    pub submitted: Stamp,
+    pub started: Stamp,
+    /// The limits that it runs under, escalated ones included.
+    pub limits: Limits,
+    /// The filename of the job's source, if it is a derived format.
+    pub source: Option<String>,
+    pub client: Option<String>,
+}
+
+/// How an attempt ended and what it used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    pub outcome: Outcome,
+    pub ended: Stamp,
+    /// On the monotonic clock.
+    pub duration: Duration,
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Bytes, of the whole tree.
+    pub peak_memory: Option<u64>,
+    /// User and system time of the whole tree.
+    pub cpu_used: Option<Duration>,
+    /// Bytes of the published file.
+    pub output_size: Option<u64>,
+    /// The end of the log, at most 4 KiB.
+    pub log_tail: String,
+    /// One line for the visitor, without paths, commands or log text.
+    pub message: Option<String>,
+    /// One sentence for the admin: what exactly was wrong.
+    pub detail: Option<String>,
+    /// It was lost without any fault of its exporter's: the machine was restarted, or its job was removed.
+    pub restarted: bool,
+    /// Of a job that was dropped.
+    pub drop_reason: Option<DropReason>,
+}
+
+impl Record {
+    /// A record of an attempt of which nothing is known but how it ended.
+    pub fn bare(outcome: Outcome, ended: Stamp, duration: Duration) -> Self {
+        Self {
+            outcome,
+            ended,
+            duration,
+            exit_code: None,
+            signal: None,
+            peak_memory: None,
+            cpu_used: None,
+            output_size: None,
+            log_tail: String::new(),
+            message: None,
+            detail: None,
+            restarted: false,
+            drop_reason: None,
         }
     }
-
-    pub const fn code(self) -> i64 {
-        self as i64
-    }
-
-    pub fn from_code(code: i64) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.code() == code)
-    }
-
-    #[cfg(test)]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
-    }
-
-    pub const fn is_failed(self) -> bool {
-        matches!(self, Self::FailedTimeout | Self::FailedUnknown)
-    }
-
-    /// Every legal move. A move missing here is a bug, not a case to handle: the tests hold the store to it.
-    #[cfg(test)]
-    pub const fn may_become(self, next: Self) -> bool {
-        use Status::{FailedTimeout, FailedUnknown, Queued, Started};
-        matches!(
-            (self, next),
-            (Queued, Started | FailedTimeout | FailedUnknown) // failed at once: its source has failed
-                | (Started, Queued | FailedTimeout | FailedUnknown)
-                | (FailedTimeout | FailedUnknown, Queued)
-        )
-    }
 }
 
-/// How an attempt ended, in the words of the `attempt` table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    Ok,
-    /// The wall clock.
-    Timeout,
-    Cpu,
-    Memory,
-    FileSize,
-    /// A non-zero exit status.
-    Exit,
-    Signal,
-    /// Exit 0 without an acceptable file.
-    NoOutput,
-    /// Could not be started, or the row no longer fits the configuration.
-    Spawn,
-    /// Its run died.
-    Lost,
-    Cancelled,
-    Shutdown,
-    /// No attempt: the job was given up while it was queued.
-    Dropped,
+/// An attempt as history keeps it. `record` is `None` while it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    pub id: AttemptId,
+    pub job: i64,
+    pub filename: String,
+    pub exporter: String,
+    pub params: String,
+    pub queue: String,
+    pub client: Option<String>,
+    /// From 1; 0 if the job was dropped while it was queued, without an attempt.
+    pub number: u32,
+    pub submitted: Stamp,
+    pub started: Stamp,
+    /// The start that counts for `--after`: that of the source's attempt for a derived file.
+    pub counts_from: Stamp,
+    pub limits: Limits,
+    pub record: Option<Record>,
 }
 
-impl Outcome {
-    pub const ALL: [Self; 13] = [
-        Self::Ok,
-        Self::Timeout,
-        Self::Cpu,
-        Self::Memory,
-        Self::FileSize,
-        Self::Exit,
-        Self::Signal,
-        Self::NoOutput,
-        Self::Spawn,
-        Self::Lost,
-        Self::Cancelled,
-        Self::Shutdown,
-        Self::Dropped,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Timeout => "timeout",
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-            Self::FileSize => "file_size",
-            Self::Exit => "exit",
-            Self::Signal => "signal",
-            Self::NoOutput => "no_output",
-            Self::Spawn => "spawn",
-            Self::Lost => "lost",
-            Self::Cancelled => "cancelled",
-            Self::Shutdown => "shutdown",
-            Self::Dropped => "dropped",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
-    }
-
-    /// Neither a success nor an end that an administrator wanted, of something that was started.
-    pub const fn is_failure(self) -> bool {
-        !matches!(self, Self::Ok | Self::Cancelled | Self::Shutdown | Self::Dropped)
-    }
-
-    /// The state of a job whose last attempt ended so.
-    pub const fn failed_status(self) -> Status {
-        match self {
-            Self::Timeout | Self::Cpu => Status::FailedTimeout,
-            _ => Status::FailedUnknown,
-        }
-    }
-}
-
-/// Why a queued job was given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DropReason {
-    /// It could have been started for longer than `queued_ttl`.
-    TooOld,
-    /// Nobody asked about it for `abandon_after`.
-    Abandoned,
-    /// Its exporter has not been configured for long.
-    NoExporter,
-    /// An administrator cancelled it.
-    Cancelled,
-}
-
-impl DropReason {
-    pub const ALL: [Self; 4] = [Self::TooOld, Self::Abandoned, Self::NoExporter, Self::Cancelled];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TooOld => "too_old",
-            Self::Abandoned => "abandoned",
-            Self::NoExporter => "no_exporter",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.name() == name)
-    }
-
-    /// Neither an administrator nor the configuration asked for exactly this.
-    pub const fn is_news(self) -> bool {
-        matches!(self, Self::TooOld | Self::NoExporter)
+impl Attempt {
+    /// Whether it is no attempt: its job was dropped while it was queued.
+    pub fn is_drop(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.outcome == Outcome::Dropped)
     }
 }
 
@@ -214,19 +214,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_codes_lead_back_to_the_status() {
-        for status in Status::ALL {
-            assert_eq!(Status::from_code(status.code()), Some(status));
-            assert_eq!(Status::from_name(status.name()), Some(status));
-        }
-        assert_eq!(Status::from_code(4), None);
-    }
-
-    #[test]
-    fn a_failure_only_goes_back_to_the_queue() {
-        for failed in [Status::FailedTimeout, Status::FailedUnknown] {
-            let next: Vec<_> = Status::ALL.into_iter().filter(|next| failed.may_become(*next)).collect();
-            assert_eq!(next, [Status::Queued]);
+    fn an_attempt_is_named_by_a_ulid_and_nothing_else() {
+        assert!(AttemptId::parse(&AttemptId::from(Ulid::from_parts(7, 7))).is_some());
+        for name in ["", "..", "01ARZ3NDEKTSV4RRFFQ69G5FA", "01arz3ndektsv4rrffq69g5fav", "81ARZ3NDEKTSV4RRFFQ69G5FAV"]
+        {
+            assert_eq!(AttemptId::parse(name), None, "{name}");
+            assert!(serde_json::from_value::<AttemptId>(name.into()).is_err(), "{name}");
         }
     }
 }

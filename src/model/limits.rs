@@ -36,6 +36,13 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// After so long an attempt that still holds its lock should have ended by itself: its time, the time between asking
+    /// and killing, and a minute for what comes after.
+    pub const fn overdue_after(&self) -> Duration {
+        const CLOSING: Duration = Duration::from_mins(1);
+        self.timeout.saturating_add(self.kill_after).saturating_add(CLOSING)
+    }
+
     /// These limits of a row, brought between the configured ones and the most that retries may raise them to. What the
     /// row leaves open counts as configured, and so does what no retry raises.
     #[must_use]

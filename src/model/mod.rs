@@ -2,7 +2,6 @@
 
 pub mod age;
 pub mod answer;
-pub mod attempt;
 pub mod breaker;
 pub mod client;
 pub mod clock;
@@ -18,4 +17,5 @@ pub mod passing;
 pub mod process;
 pub mod retry;
 pub mod safe;
+pub mod status;
 pub mod template;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{breaker::TEMPORARY, job::Outcome, limits::Limits};
+use super::{breaker::TEMPORARY, limits::Limits, status::Outcome};
 
 /// Exit status for "bad input" (`EX_DATAERR` of sysexits): never retried.
 pub const PERMANENT: i32 = 65;

@@ -15,8 +15,9 @@ use crate::{
     model::{
         answer::{Answer, State},
         clock::Stamp,
-        job::{Job, Status},
+        job::Job,
         misfit::Misfit,
+        status::Status,
     },
     store::{NewJob, Tx, View},
 };

@@ -2,7 +2,7 @@
 
 use super::Ask;
 use crate::{
-    model::{clock::Stamp, job::Outcome},
+    model::{clock::Stamp, status::Outcome},
     store::{StoreError, View},
 };
 

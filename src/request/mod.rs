@@ -16,20 +16,19 @@ mod pipeline;
 mod renew;
 mod wait;
 
-pub use self::admit::{breaker_of, disk_is_low, disk_is_low_with, full as admit_queue};
-pub use self::ask::{Ask, pair};
-pub use self::chain::{Placed, enqueue, source_of};
-pub use self::name::download as download_name;
-pub use self::pipeline::{answer, at_once, ready};
-pub use self::renew::{SourceState, renew_source};
-pub use self::wait::until_settled;
+pub use self::{
+    admit::{breaker_of, disk_is_low, disk_is_low_with, full as admit_queue},
+    ask::{Ask, pair},
+    chain::{Placed, enqueue, source_of},
+    name::download as download_name,
+    pipeline::{answer, at_once, ready},
+    renew::{SourceState, renew_source},
+    wait::until_settled,
+};
 
-use crate::{
+use super::{
     cli::{Format, Global, RequestArgs},
-    context::{
-        Context,
-        denied::{By, explained},
-    },
+    context::{By, Context, explained},
     exit::Failure,
     logging,
     model::answer::Answer,

@@ -13,8 +13,9 @@ use crate::{
         answer::{Answer, State},
         clock::Stamp,
         failpoint,
-        job::{Job, Outcome, Status},
+        job::Job,
         retry::PERMANENT,
+        status::{Outcome, Status},
     },
     store::{StoreError, Tx, View},
 };

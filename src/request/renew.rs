@@ -10,7 +10,8 @@ use crate::{
         age::{Freshness, freshness},
         answer::State,
         clock::Stamp,
-        job::{Job, Outcome},
+        job::Job,
+        status::Outcome,
     },
     store::{Tx, View},
 };

@@ -6,12 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use crate::{
     config::{Config, Exporter},
     model::{
-        attempt::{Claim, Record},
         breaker::Breaker,
         clock::Stamp,
-        job::{Job, Outcome, Status},
+        job::{Claim, Job, Record},
         limits::Limits,
         retry::{self, Rules},
+        status::{Outcome, Status},
     },
     request::breaker_of,
     site::ActivityEvent,

@@ -18,7 +18,7 @@ use crate::{
         params::Values,
     },
     context::Context,
-    model::attempt::Claim,
+    model::job::Claim,
     request::{Ask, fit, source_of},
     supervise::{self, ExecSpec},
 };

@@ -16,10 +16,10 @@ use crate::{
     context::Context,
     exit::Failure,
     model::{
-        attempt::{Claim, Record},
         clock::Stamp,
         failpoint,
-        job::Outcome,
+        job::{Claim, Record},
+        status::Outcome,
     },
     site,
     store::{Store, StoreError, Tx},

@@ -23,11 +23,11 @@ use super::{
     context::Context,
     exit::{Exit, Failure},
     model::{
-        attempt::{AttemptId, Claim, Record},
         clock::{self, Stamp},
         failpoint,
-        job::Outcome,
+        job::{AttemptId, Claim, Record},
         process::ProcessId,
+        status::Outcome,
     },
     run::{close::Closing, returned::NotStarted},
     site::{self, LockMetadata, PidLife},

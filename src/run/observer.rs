@@ -9,7 +9,7 @@ use super::finish;
 use crate::{
     context::Context,
     exit::Failure,
-    model::attempt::Claim,
+    model::job::Claim,
     store::{Store, StoreError, at_once},
     supervise::{Overseer, Progress, StopOrder},
 };

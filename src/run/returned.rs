@@ -10,7 +10,7 @@ use super::exec_spec::SetupError;
 use crate::{
     context::Context,
     exit::{Exit, Failure},
-    model::{attempt::Claim, clock::Stamp, passing},
+    model::{clock::Stamp, job::Claim, passing},
     site::LockMetadata,
     supervise::{ExecSpec, SpawnError},
 };

@@ -18,9 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::model::{
-    attempt::{Claim, Record},
     clock::Stamp,
-    job::Job,
+    job::{Claim, Job, Record},
 };
 
 /// A writer that was stopped holds the lock; so long the others wait for it.

@@ -14,7 +14,7 @@ use nix::{
 };
 
 use super::Site;
-use crate::model::attempt::AttemptId;
+use crate::model::job::AttemptId;
 
 /// What trying to take an attempt's lock showed.
 #[derive(Debug)]

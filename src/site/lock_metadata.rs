@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs::File, io, os::unix::fs::FileExt, time::Duration};
 
 use super::{Site, machine::PidLife};
-use crate::model::{attempt::AttemptId, process::ProcessId};
+use crate::model::{job::AttemptId, process::ProcessId};
 
 /// A note is far shorter; a file that is longer was not written by us.
 const LONGEST: usize = 4096;

@@ -41,7 +41,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{config::Config, model::attempt::AttemptId};
+use super::{config::Config, model::job::AttemptId};
 
 /// A state directory that carries our marker.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ use nix::{
 };
 
 use super::{Site, dir::Dir, lock::absent_is_fine};
-use crate::model::attempt::AttemptId;
+use crate::model::job::AttemptId;
 
 /// Names handled at once: a directory with millions of them must not fill our memory.
 const BATCH: usize = 4096;

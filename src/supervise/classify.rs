@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::model::{job::Outcome, limits::Limits};
+use crate::model::{limits::Limits, status::Outcome};
 
 /// Exit codes that are part of the contract: bad input, temporary failure. No guess replaces them.
 const SPOKEN: [i32; 2] = [65, 75];

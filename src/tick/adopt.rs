@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::{
     model::{
-        attempt::Record,
         clock::Stamp,
-        job::{Job, Outcome},
+        job::{Job, Record},
+        status::Outcome,
     },
     site::{Sight, Site},
     store::Tx,

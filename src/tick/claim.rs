@@ -20,11 +20,11 @@ use crate::{
     },
     context::Context,
     model::{
-        attempt::{AttemptId, Claim},
         clock::Stamp,
         failpoint,
-        job::{Job, Outcome, Status},
+        job::{AttemptId, Claim, Job},
         limits::Limits,
+        status::{Outcome, Status},
     },
     request::{Ask, SourceState, fit, renew_source, source_of},
     run::close::fail_dependents,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::Round;
 use crate::{
-    model::{attempt::Attempt, clock::Stamp},
+    model::{clock::Stamp, job::Attempt},
     store::{AttemptOrder, AttemptQuery, JobFilter},
 };
 

@@ -10,10 +10,10 @@ use crate::{
     logging,
     model::{
         age::moment_before,
-        attempt::AttemptId,
         clock::{Stamp, since_boot},
         format,
-        job::{DropReason, Job},
+        job::{AttemptId, Job},
+        status::DropReason,
     },
     request::{Ask, source_of},
     site::ActivityEvent,

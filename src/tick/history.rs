@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     model::{
-        attempt::AttemptId,
         clock::{Stamp, since_boot},
+        job::AttemptId,
     },
     site,
     store::{Oldest, Part, StoreError},

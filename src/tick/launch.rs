@@ -16,9 +16,10 @@ use crate::{
     context::Context,
     exit::Exit,
     model::{
-        attempt::{AttemptId, Claim},
         clock::Stamp,
-        failpoint, format, passing,
+        failpoint, format,
+        job::{AttemptId, Claim},
+        passing,
     },
     run::{CLAIM, CONFIG},
     site::{ActivityEvent, LockMetadata},

@@ -4,7 +4,7 @@
 
 use super::{Round, reap};
 use crate::{
-    model::attempt::AttemptId,
+    model::job::AttemptId,
     site::Probe,
     store::{StoreError, Unreadable},
     supervise::process_tree::Swept,

@@ -9,9 +9,9 @@ use super::{Round, messenger};
 use crate::{
     logging,
     model::{
-        attempt::{Attempt, Record},
         client::ClientNames,
         clock::Stamp,
+        job::{Attempt, Record},
     },
     store::{Notice, NoticeEvent},
 };
@@ -148,7 +148,7 @@ fn failure(notice: &Notice, last: Option<&Attempt>) -> Value {
         "exporter": notice.exporter,
         "params": params(&notice.params),
         "queue": notice.queue,
-        "status": notice.status.map(crate::model::job::Status::name),
+        "status": notice.status.map(crate::model::status::Status::name),
         "result": notice.result.name(),
         "attempt": notice.attempt,
         "attempts": notice.attempts,

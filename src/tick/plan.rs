@@ -4,7 +4,11 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::model::{attempt::Claim, clock::Stamp, format, job::Job};
+use crate::model::{
+    clock::Stamp,
+    format,
+    job::{Claim, Job},
+};
 
 /// A time, for programs in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{
     model::{
-        attempt::{AttemptId, Claim, Record},
         clock::{self, Stamp},
         failpoint,
-        job::{Job, Outcome},
+        job::{AttemptId, Claim, Job, Record},
+        status::Outcome,
     },
     request::fit,
     run::close::Closing,
@@ -23,9 +23,6 @@ use crate::{
         process_tree::{Stuck, Swept, TreeIds, end_stuck_tree, end_tree},
     },
 };
-
-/// An attempt may outlive its time-out and its `kill_after` by so much before it is overdue.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An onlooker may hold a lock for a moment, so a full round tries three times, all locks at once, before it believes
 /// that a run is alive; a round that a ring has caused leaves the doubtful ones to the next full one.
@@ -242,7 +239,7 @@ fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<
         Err(_) if round.plan.is_some() => return Ok(false), // for another user than the tick's
         note => note.context("cannot read its lock")?,
     };
-    let allowed = limits.timeout.saturating_add(limits.kill_after).saturating_add(PATIENCE);
+    let allowed = limits.overdue_after();
     if note.ended.is_some() || note.boot_id != boot_id()? || elapsed(&note) <= allowed {
         return Ok(false);
     }

@@ -6,11 +6,11 @@ use super::{Round, notify, slices::end};
 use crate::{
     logging,
     model::{
-        attempt::Attempt,
         clock::since_boot,
         failpoint,
-        job::{Job, Outcome},
+        job::{Attempt, Job},
         retry::PERMANENT,
+        status::Outcome,
     },
     store::Notice,
 };

@@ -9,7 +9,7 @@ use super::{Round, Trouble};
 use crate::{
     context::Context,
     exit::{Exit, Failure},
-    model::{attempt::AttemptId, clock::Stamp},
+    model::{clock::Stamp, job::AttemptId},
     site::{LockMetadata, Probe},
 };
 

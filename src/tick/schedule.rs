@@ -10,10 +10,7 @@ use super::{
 use crate::{
     config::Schedule,
     context::Context,
-    model::{
-        clock::Stamp,
-        job::{Job, Status},
-    },
+    model::{clock::Stamp, job::Job, status::Status},
     request::{Ask, Placed, admit_queue, enqueue},
     site::ActivityEvent,
     store::{ScheduleState, Tx, View},

@@ -8,9 +8,9 @@ use super::{Round, reap, slices::end as end_of_step};
 use crate::{
     config::Config,
     model::{
-        attempt::AttemptId,
         clock::{Stamp, since_boot},
         failpoint,
+        job::AttemptId,
     },
     run::close::log_size,
     site::{LockMetadata, Probe, Sight},

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{login, variables::Variables};
+use super::variables::{self, Variables};
 use crate::{
     config::ClientSource,
     model::client::{Network, parse as address},
@@ -19,7 +19,7 @@ pub(super) struct Client {
 
 /// The visitor as the server names whoever has logged in, or as the configuration says, or else by the address.
 pub(super) fn of(variables: &Variables, source: &ClientSource) -> Client {
-    if let Some(user) = login::user(variables) {
+    if let Some(user) = variables::user(variables) {
         return Client { name: Some(user.to_owned()), is_missing: false };
     }
     let named = match source {

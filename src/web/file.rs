@@ -1,14 +1,14 @@
-//! A ready file over HTTP: whole, in part, or not at all because the visitor has it already.
+//! A ready file over HTTP: whole, in part, or not at all because the visitor has it already; and under which name it is
+//! saved (`Content-Disposition`, RFC 6266): one in ASCII for old programs and the real one.
 
 use std::fs::File;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::{
-    disposition,
-    range::{self, Wanted},
+    conditions::{self, Validators, Verdict, Wanted},
     request::Method,
-    response::Response,
-    sendfile,
-    validators::{Validators, Verdict},
+    response::{self, Response},
     variables::Variables,
 };
 use crate::{cache::Cached, config::Sendfile, model::clock::Stamp};
@@ -33,7 +33,7 @@ pub(super) struct OpenFile {
 
 impl OpenFile {
     pub(super) fn response(self, how: &Sendfile, method: Method, request: &Variables, now: Stamp) -> Response {
-        let header = sendfile::header(how, request, &self.filename, &self.cached);
+        let header = response::header(how, request, &self.filename, &self.cached);
         let ours = Validators::of(&self.cached, now);
         let (header, validators) = match how {
             // Visitors have never seen ours.
@@ -41,7 +41,7 @@ impl OpenFile {
             _ => (header.filter(|_| ours.are_complete()), ours),
         };
         let size = self.cached.size;
-        match (validators.judge(request), range::read(asked_range(method, request), size)) {
+        match (validators.judge(request), conditions::read(asked_range(method, request), size)) {
             (Verdict::Failed, _) => Response::passing(412).with("Content-Length", "0"),
             (Verdict::Serve, Wanted::Nothing) => unsatisfiable(size),
             (verdict, part) => match header {
@@ -81,7 +81,7 @@ impl OpenFile {
     fn described(&self, response: Response, now: Stamp) -> Response {
         let response = response
             .with("Content-Type", &*self.content_type)
-            .with("Content-Disposition", disposition::attachment(&self.name))
+            .with("Content-Disposition", attachment(&self.name))
             .maybe("Content-Security-Policy", can_run_scripts(&self.content_type).then_some("sandbox"));
         response.maybe("Cache-Status", self.stale.then(|| self.past(now)))
     }
@@ -118,6 +118,32 @@ fn unsatisfiable(size: u64) -> Response {
 fn can_run_scripts(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     matches!(&*kind, "text/html" | "text/xml" | "application/xml") || kind.ends_with("+xml")
+}
+
+/// All but the `attr-char` of RFC 8187.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'!')
+    .remove(b'#')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'^')
+    .remove(b'_')
+    .remove(b'`')
+    .remove(b'|')
+    .remove(b'~');
+
+/// The header's value for a file of this name.
+pub(super) fn attachment(name: &str) -> String {
+    format!("attachment; filename=\"{}\"; filename*=UTF-8''{}", plain(name), utf8_percent_encode(name, ESCAPED))
+}
+
+/// Programs disagree about `"`, `\` and `%` within the quotes (RFC 6266, appendix D), so none is there.
+fn plain(name: &str) -> String {
+    let is_safe = |c: char| (c.is_ascii_graphic() || c == ' ') && !matches!(c, '"' | '\\' | '%');
+    name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect()
 }
 
 #[cfg(test)]
@@ -235,6 +261,38 @@ mod tests {
             }
             assert_eq!(answer(how, "HTTP_IF_MATCH", tag).status, 200);
             assert!(answer(how, "HTTP_IF_NONE_MATCH", tag).header("Content-Disposition").is_some());
+        }
+    }
+}
+
+#[cfg(test)]
+mod disposition_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn both_names_are_given() {
+        assert_eq!(
+            attachment("Candide-fr.epub"),
+            "attachment; filename=\"Candide-fr.epub\"; filename*=UTF-8''Candide-fr.epub"
+        );
+        assert_eq!(
+            attachment("d’Ägypte; \"50%\"\\.epub"),
+            "attachment; filename=\"d__gypte; _50___.epub\"; \
+             filename*=UTF-8''d%E2%80%99%C3%84gypte%3B%20%2250%25%22%5C.epub"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_leaves_its_quotes_or_its_line(name in ".{0,40}") {
+            let header = attachment(&name);
+            prop_assert!(header.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
+            prop_assert_eq!(header.matches('"').count(), 2);
+            let (_, escaped) = header.rsplit_once("''").unwrap();
+            let decoded = percent_encoding::percent_decode_str(escaped).decode_utf8().unwrap();
+            prop_assert_eq!(decoded, name);
         }
     }
 }

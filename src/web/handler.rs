@@ -1,24 +1,37 @@
-//! One visit, from the wish to the response: the file if it is fresh, else what `request` answers.
+//! One visit, from the request to the response: the file if it is fresh, else what `request` answers.
+//!
+//! Requests that wait have seats: `http.max_waiters` of them, each one byte of a file that an open file can lock. The kernel
+//! lets a lock go with its process, so a killed CGI program leaks no seat.
 
-use std::{fs::File, io::Read, os::fd::AsFd, time::Duration};
+use std::{
+    fs::File,
+    io::{self, Read},
+    os::fd::AsFd,
+    path::Path,
+    time::Duration,
+};
+
+use nix::{
+    fcntl::{FcntlArg, fcntl},
+    libc,
+};
 
 use super::{
-    accept::Wants,
     client,
     file::OpenFile,
-    log, origin,
+    log,
+    negotiation::Wants,
     problem::WebProblem,
     reply::Reply,
-    request::{Form, Method, WebRequest},
+    request::{Form, Method, WebRequest, moment, written},
     response::Response,
-    since, slot, speculative,
     url::Address,
-    variables::Variables,
+    variables::{self, Variables},
 };
 use crate::{
     cache::Cached,
     config::{EnqueueOn, Exporter},
-    context::{Context, denied::explained_at},
+    context::{Context, explained_at},
     exit::Failure,
     model::{
         age::{Freshness, freshness},
@@ -26,6 +39,7 @@ use crate::{
         clock::Stamp,
     },
     request::{self, Ask},
+    site,
 };
 
 /// Why a visit ends early.
@@ -75,9 +89,9 @@ impl<'a> Handler<'a> {
         let exporter = self.exporter(&wish)?;
         let ask = Ask::glance(&self.context.config, &wish.exporter, &wish.values).map_err(EarlyEnd::Refused)?;
         if wish.refresh && rules.refresh.is_some() {
-            wish.after = Some(since::written(self.now));
+            wish.after = Some(written(self.now));
         }
-        let after = since::moment(wish.after.as_deref(), rules.refresh, self.now)?;
+        let after = moment(wish.after.as_deref(), rules.refresh, self.now)?;
         let speculative = wish.method == Method::Head || self.is_speculative(&wish);
         let ask = Ask { after, no_enqueue: self.only_looks(&wish), speculative, ..ask };
         self.reply.name = Some(request::download_name(exporter, &ask.values));
@@ -86,7 +100,7 @@ impl<'a> Handler<'a> {
         self.reply.again = Some(settled(&address, after));
         self.reply.address = self.reply.again.clone().filter(|_| !exporter.is_task());
         match wish.method {
-            Method::Post if origin::is_from_elsewhere(self.reply.variables) => Err(WebProblem::Foreign.into()),
+            Method::Post if variables::is_from_elsewhere(self.reply.variables) => Err(WebProblem::Foreign.into()),
             Method::Post => self.post(&wish, &address, ask),
             _ if wish.refresh && after.is_some() => Ok(see_other(&wish, &address)),
             _ => self.get(&wish, ask),
@@ -104,7 +118,7 @@ impl<'a> Handler<'a> {
     }
 
     fn is_speculative(&self, wish: &WebRequest) -> bool {
-        wish.method != Method::Post && speculative::is_speculative(self.reply.variables)
+        wish.method != Method::Post && variables::is_speculative(self.reply.variables)
     }
 
     /// What was queued is told by the GET that follows; what could not be queued, at once.
@@ -204,9 +218,9 @@ impl<'a> Handler<'a> {
     }
 
     /// A seat for one who waits. Where there can be none, the answer comes at once.
-    fn seat(&self) -> Option<slot::Slot> {
+    fn seat(&self) -> Option<Slot> {
         let file = self.context.site.waiters();
-        slot::take(&file, self.context.config.http.max_waiters).unwrap_or_else(|error| {
+        take(&file, self.context.config.http.max_waiters).unwrap_or_else(|error| {
             log::line(format_args!("cannot use {}: {error}; nobody can wait for a file", file.display()));
             None
         })
@@ -217,11 +231,54 @@ impl<'a> Handler<'a> {
 /// one each time.
 fn settled(address: &Address, after: Option<Stamp>) -> Address {
     // Its last digit will be counted up again.
-    after.map_or_else(|| address.clone(), |after| address.with("after", &since::written(after.plus_ms(-1))))
+    after.map_or_else(|| address.clone(), |after| address.with("after", &written(after.plus_ms(-1))))
 }
 
 /// On to the same thing by GET.
 fn see_other(wish: &WebRequest, address: &Address) -> Response {
     let onward = wish.manner().into_iter().fold(address.clone(), |address, (word, value)| address.with(word, &value));
     Response::passing(303).with("Location", onward.to_string()).with("Content-Length", "0")
+}
+
+/// A seat; it is free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Slot {
+    _file: File,
+}
+
+/// Takes a free seat of `many` in `file`, which is made if it is not there. `None`: all are taken.
+pub(super) fn take(file: &Path, many: u32) -> io::Result<Option<Slot>> {
+    let file = site::open_shared(file)?;
+    let free = (0..many).any(|seat| lock(&file, seat));
+    Ok(free.then_some(Slot { _file: file }))
+}
+
+fn lock(file: &File, seat: u32) -> bool {
+    #[expect(clippy::cast_possible_truncation, reason = "both are small; C only has other types for them")]
+    let byte = libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: seat.into(),
+        l_len: 1,
+        l_pid: 0,
+    };
+    fcntl(file, FcntlArg::F_OFD_SETLK(&byte)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_seats_as_configured() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("waiters");
+        let first = take(&file, 2).unwrap();
+        let second = take(&file, 2).unwrap();
+        assert!(first.is_some() && second.is_some());
+        assert!(take(&file, 2).unwrap().is_none());
+        drop(first);
+        assert!(take(&file, 2).unwrap().is_some());
+        assert!(take(&file, 0).unwrap().is_none());
+    }
 }

@@ -4,44 +4,32 @@
 //! panic, can still be answered by a status of its own. A fresh file costs the configuration and one open file; only a
 //! miss opens the database.
 
-mod accept;
 mod body;
 mod client;
-mod disposition;
+mod conditions;
 mod file;
 mod handler;
-mod language;
 mod log;
-mod login;
-mod origin;
+mod negotiation;
 mod page;
-mod pauses;
 mod problem;
-mod quality;
 mod query;
-mod range;
 mod reply;
 mod request;
 mod response;
-mod say;
-mod sendfile;
-mod since;
-mod slot;
-mod speculative;
 mod status;
 mod templates;
 mod translations;
 mod url;
-mod validators;
 mod variables;
 
 use std::{ffi::OsString, panic::AssertUnwindSafe, path::Path};
 
-use self::{reply::Reply, response::Response, variables::Variables};
-use crate::{
+use super::{
     cli::Global,
     context::Context,
     exit::{Exit, Failure},
+    web::{reply::Reply, response::Response, variables::Variables},
 };
 
 /// What a web server can start.

@@ -1,4 +1,5 @@
-//! The page that a browser gets: how the export stands, when the page looks again, and what one can do.
+//! The page that a browser gets: how the export stands, when the page looks again (soon at first, then less often, and not
+//! for ever), and what one can do.
 
 use std::borrow::Cow;
 
@@ -7,7 +8,6 @@ use serde_json::json;
 
 use super::{
     log,
-    pauses::{self, PATIENCE, PAUSES},
     templates::{Templates, built_in},
     translations::Words,
     url::Address,
@@ -65,7 +65,7 @@ fn fill(page: &str, values: &Value) -> Result<String, minijinja::Error> {
 fn values(templates: Templates, words: &Words, subject: &PageSubject, nonce: &str) -> Value {
     let answer = subject.answer;
     let pending = matches!(subject.state, "queued" | "started");
-    let pause = pauses::after(subject.turn).filter(|_| pending);
+    let pause = after(subject.turn).filter(|_| pending);
     // Who stops looking says so, and nothing that is true only while it looks.
     let has_stopped = pending && pause.is_none();
     let (pending, told) = (pending && !has_stopped, if has_stopped { "stopped" } else { subject.state });
@@ -216,4 +216,34 @@ fn data(words: &Words, subject: &PageSubject) -> Option<String> {
         },
     });
     Some(data.to_string().replace('<', "\\u003c"))
+}
+
+/// Seconds; the last one repeats.
+pub(super) const PAUSES: [u64; 8] = [2, 3, 4, 6, 9, 14, 20, 30];
+/// Seconds after which a page has been forgotten in some tab and stops.
+pub(super) const PATIENCE: u64 = 30 * 60;
+
+/// The pause of a page that has looked `turn` times already. `None`: it has looked for long enough.
+pub(super) fn after(turn: u32) -> Option<u64> {
+    let turn = u64::from(turn);
+    let pause = |turn: u64| usize::try_from(turn).ok().and_then(|turn| PAUSES.get(turn)).copied().unwrap_or(30);
+    let steps = PAUSES.len() as u64;
+    let spent: u64 = (0..turn.min(steps)).map(pause).sum::<u64>() + turn.saturating_sub(steps) * 30;
+    Some(pause(turn)).filter(|pause| spent + pause <= PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_from_two_seconds_to_thirty_and_end_after_half_an_hour() {
+        assert_eq!((after(0), after(1), after(7), after(20)), (Some(2), Some(3), Some(30), Some(30)));
+        let all: Vec<u64> = (0..).map_while(after).collect();
+        assert!(all.is_sorted());
+        assert_eq!(all.last().copied(), Some(crate::config::LONGEST_PAUSE.as_secs()));
+        let whole: u64 = all.iter().sum();
+        assert!(whole <= PATIENCE && whole + 30 > PATIENCE, "{whole}");
+        assert_eq!(after(u32::MAX), None);
+    }
 }

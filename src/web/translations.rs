@@ -3,8 +3,8 @@
 use toml::{Table, Value};
 
 use super::{
-    language::{self, FALLBACK},
     log,
+    negotiation::{self, FALLBACK},
     templates::{Templates, built_in},
 };
 use crate::model::misfit::Misfit;
@@ -19,7 +19,7 @@ pub(super) struct Words {
 impl Words {
     /// In the first of the reader's languages that there is.
     pub(super) fn choose(templates: Templates, accept_language: &str) -> Self {
-        let language = language::choose(accept_language, |tag| templates.file(&format!("{tag}.toml")).is_some());
+        let language = negotiation::choose(accept_language, |tag| templates.file(&format!("{tag}.toml")).is_some());
         let mut table = english();
         if let Some(own) = templates.file(&format!("{language}.toml")) {
             overlay(&mut table, read(&own, &language));

@@ -9,7 +9,7 @@ use crate::{
     context::Context,
     exit::{Exit, Failure},
     logging,
-    model::{format, job::Status},
+    model::{format, status::Status},
     output::Output,
     store::{JobOrder, JobQuery, Store, Tx, View},
 };

@@ -8,8 +8,8 @@ use crate::{
     model::{
         client,
         clock::Stamp,
-        job::{Outcome, Status},
         moment::{self, Toward},
+        status::{Outcome, Status},
     },
     store::{JobFilter, View},
 };

@@ -5,9 +5,8 @@
 use crate::{
     exit::{Exit, Failure},
     model::{
-        attempt::{Attempt, AttemptId},
         format,
-        job::Job,
+        job::{Attempt, AttemptId, Job},
     },
     store::{View, Whose},
 };

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::{filter, find, json, table::TextTable};
+use super::{filter, find, json, list::TextTable};
 use crate::{
     cli::{Format, HistoryArgs},
     context::Context,
     exit::Failure,
     logging,
     model::{
-        attempt::{Attempt, Record},
         format,
-        job::Outcome,
+        job::{Attempt, Record},
+        status::Outcome,
     },
     output::Output,
     store::{AttemptOrder, AttemptQuery, LOOK_BACK, View},

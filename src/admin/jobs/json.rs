@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::{
-    attempt::Attempt,
     clock::Stamp,
-    job::{DropReason, Job},
+    job::{Attempt, Job},
     limits::Limits,
+    status::DropReason,
 };
 
 /// A job's row.

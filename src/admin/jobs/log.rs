@@ -11,7 +11,7 @@ use crate::{
     context::Context,
     exit::{Exit, Failure},
     logging,
-    model::attempt::{Attempt, AttemptId},
+    model::job::{Attempt, AttemptId},
     output::Output,
     store::{Store, View},
     supervise,

@@ -1,8 +1,7 @@
 //! `pressroom jobs`: what is stuck, why, and how to get it going again.
 
+pub mod actions;
 mod bulk;
-pub mod cancel;
-pub mod dismiss;
 pub mod filter;
 pub mod find;
 pub mod history;
@@ -10,9 +9,7 @@ mod invalidate;
 pub mod json;
 pub mod list;
 mod log;
-pub mod retry;
 pub mod show;
-pub mod table;
 
 use crate::{
     cli::{Global, JobsArgs, JobsCommand},
@@ -30,9 +27,9 @@ pub fn run(global: &Global, args: &JobsArgs) -> Result<(), Failure> {
         JobsCommand::Show(args) => show::run(&context, args),
         JobsCommand::Log(args) => log::run(&context, args),
         JobsCommand::History(args) => history::run(&context, args),
-        JobsCommand::Retry(args) => retry::run(&context, args),
-        JobsCommand::Cancel(args) => cancel::run(&context, args),
-        JobsCommand::Dismiss(args) => dismiss::run(&context, args),
+        JobsCommand::Retry(args) => actions::retry(&context, args),
+        JobsCommand::Cancel(args) => actions::cancel(&context, args),
+        JobsCommand::Dismiss(args) => actions::dismiss(&context, args),
         JobsCommand::Invalidate(args) => invalidate::run(&context, args),
     }
 }

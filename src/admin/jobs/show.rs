@@ -13,10 +13,10 @@ use crate::{
     exit::Failure,
     model::{
         age::{Freshness, freshness},
-        attempt::Attempt,
         clock::Stamp,
         format,
-        job::{Job, Status},
+        job::{Attempt, Job},
+        status::Status,
     },
     output::Output,
     store::View,

@@ -2,17 +2,14 @@
 
 use std::{fs, io, path::Path, time::Duration};
 
-use super::{
-    gather::{MOST_HELD, Report},
-    running::RunningJob,
-};
+use super::report::{Finding, Level, MOST_HELD, Report, RunningJob};
 use crate::{
     admin::queues::Queue,
     context::Context,
     model::{
         breaker::Breaker,
         format,
-        job::{DropReason, Outcome},
+        status::{DropReason, Outcome},
     },
     site::Sight,
     store::Mode,
@@ -31,32 +28,6 @@ const FEW_INODES: u64 = 1000;
 const UNNAMED: Duration = Duration::from_hours(24);
 /// So many attempts must have ended in the last hour before their share of failures means anything.
 const ENOUGH: u64 = 10;
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    Warning,
-    Critical,
-}
-
-impl Level {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        }
-    }
-}
-
-/// One thing that is wrong.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    pub level: Level,
-    /// A word for programs.
-    pub code: &'static str,
-    /// What it is, and what to do.
-    pub text: String,
-}
 
 /// Everything that is wrong, the worst first.
 pub fn all(context: &Context, report: &Report) -> Vec<Finding> {

@@ -1,11 +1,16 @@
-//! What there is to know about the site at this moment.
+//! What there is to know about the site at this moment: its rows, started jobs as they are seen from outside, whoever
+//! holds up the database, the last tick, and whether the clock can be believed.
 
-use std::time::Duration;
+use std::{
+    fs,
+    path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use super::{
-    clock::{self, Clock},
-    findings::{self, Finding, Level},
-    running::{self, RunningJob},
+    findings,
+    report::{CacheSize, Clock, Disk, MOST_HELD, Report, RunningJob},
 };
 use crate::{
     admin::queues::{self, Queue},
@@ -13,14 +18,17 @@ use crate::{
     model::{
         age::time_without,
         breaker::Breaker,
-        clock::{Stamp, TickMark},
-        job::{DropReason, Job, Outcome, Status},
+        clock::{self, Belief, Doubt, Stamp, TickMark},
+        job::Job,
+        limits::Limits,
     },
     request::breaker_of,
-    site,
-    store::{NoticeEvent, Place, Store, Tally, View},
+    site::{self, Sight, boot_id},
+    store::{NoticeEvent, Place, Store, View},
     tick::{
-        self, expire, prune,
+        self,
+        clock::{here, judged, was_set},
+        expire, prune,
         seats::{self, Seats},
         standstill::Still,
     },
@@ -30,81 +38,7 @@ use crate::{
 const MOST_NAMED: usize = 10;
 /// So many queues of an exporter are looked at: it has one, and some more after its lanes were changed.
 const MOST_PLACES: u32 = 100;
-/// So many jobs of each are counted.
-pub const MOST_HELD: u32 = 10_000;
-
 const HOUR: Duration = Duration::from_hours(1);
-
-/// Everything that `status` tells, however it tells it.
-pub struct Report {
-    pub now: Stamp,
-    pub queues: Vec<Queue>,
-    /// Failed jobs by queue and status.
-    pub failed: Vec<(String, Status, u64)>,
-    pub running: Vec<RunningJob>,
-    pub max_running: u32,
-    /// One sentence for each thing that keeps jobs from being started.
-    pub held_back: Vec<String>,
-    /// The queued job that could have been started for the longest time, and since when.
-    pub oldest: Option<(Job, Stamp)>,
-    /// A job that has waited for half of the time after which it is dropped: which job, for how long, of how long.
-    pub impatient: Option<(Job, Duration, Duration)>,
-    /// How many jobs were dropped in the last hour, by reason.
-    pub dropped: Vec<(DropReason, u64)>,
-    /// The same since the beginning, by exporter.
-    pub drops: Vec<(String, DropReason, u64)>,
-    /// How many notices wait while `notify.command` fails.
-    pub notices: Option<u64>,
-    /// How many notices were given up, since the beginning.
-    pub lost_notices: u64,
-    pub last_tick: Option<TickMark>,
-    pub clock: Clock,
-    /// The database was copied back, and no tick has seen that yet.
-    pub restored: Option<String>,
-    /// Jobs that wait for their next attempt longer than they may.
-    pub late_retries: u64,
-    pub cache: CacheSize,
-    pub disk: Disk,
-    /// How the attempts of the last hour ended.
-    pub last_hour: Vec<(Outcome, u64)>,
-    /// The jobs that failed in it and have neither been retried nor dismissed: by result, with the attempts they had.
-    pub still_failed: Vec<(Outcome, u64, u64)>,
-    /// Exporters whose breaker is not closed.
-    pub breakers: Vec<(String, Breaker)>,
-    /// Why ticks refuse the database, though it can be read.
-    pub refused: Option<String>,
-    /// Exporters that are not in the configuration and have queued jobs, which are held, and how many.
-    pub held: Vec<(String, u32)>,
-    /// A process that holds the write lock and does not let go.
-    pub writer: Option<String>,
-    /// Since the beginning.
-    pub tallies: Vec<Tally>,
-    /// The worst first.
-    pub findings: Vec<Finding>,
-}
-
-/// What lies in the cache.
-pub struct CacheSize {
-    pub files: u64,
-    /// Bytes.
-    pub size: u64,
-    pub max_size: u64,
-    /// Bytes beyond `max_size` that no tick can remove just now.
-    pub excess: u64,
-}
-
-/// Room on the disk; sizes in bytes.
-pub struct Disk {
-    /// `None`: it could not be found out.
-    pub free: Option<u64>,
-    pub min_free: u64,
-    /// Nothing can be written, whatever is free: a quota is used up.
-    pub is_refused: bool,
-    pub free_inodes: Option<u64>,
-    pub database: u64,
-    /// Of the write-ahead log.
-    pub wal: u64,
-}
 
 impl Report {
     /// Looks at everything, and judges it.
@@ -126,7 +60,7 @@ impl Report {
             now,
             queues: shown(queues::all(context, view)?),
             failed: view.failed_by_queue()?,
-            running: running::all(context, view, now)?,
+            running: running_jobs(context, view, now)?,
             max_running: context.config.host.max_running,
             held_back: Seats::of(context, view, now)?.reasons,
             oldest: oldest(context, view)?,
@@ -135,7 +69,7 @@ impl Report {
             drops: view.drops()?,
             notices: notices(view)?,
             lost_notices: view.lost_notices()?,
-            clock: clock::of(context, last_tick.as_ref(), now),
+            clock: clock_of(context, last_tick.as_ref(), now),
             restored: restored(context, view, now)?,
             late_retries: late_retries(context, view, now)?,
             last_tick,
@@ -146,28 +80,12 @@ impl Report {
             breakers: breakers(context, view, now)?,
             refused: other_machine(context, view),
             held: held(context, view)?,
-            writer: running::stuck_writer(&context.config.database),
+            writer: stuck_writer(&context.config.database),
             tallies: view.tallies()?,
             findings: Vec::new(),
         };
         report.findings = findings::all(context, &report);
         Ok(report)
-    }
-
-    /// `None`: all is well.
-    pub fn worst(&self) -> Option<Level> {
-        self.findings.iter().map(|finding| finding.level).max()
-    }
-
-    /// Jobs of the last hour's attempts that failed, by result.
-    pub fn failures(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        self.last_hour.iter().copied().filter(|(outcome, _)| outcome.is_failure())
-    }
-
-    /// How many failed jobs a queue has of this status.
-    pub fn failed_in(&self, queue: &str, status: Status) -> u64 {
-        let of = |(name, kind, _): &&(String, Status, u64)| name == queue && *kind == status;
-        self.failed.iter().find(of).map_or(0, |(_, _, count)| *count)
     }
 }
 
@@ -280,4 +198,68 @@ fn breakers(context: &Context, view: &View, now: Stamp) -> anyhow::Result<Vec<(S
         }
     }
     Ok(open)
+}
+
+/// Who holds the write lock for so long is stuck; a commit takes milliseconds.
+const STUCK: Duration = Duration::from_secs(1);
+
+/// All started jobs, the oldest first.
+pub fn running_jobs(context: &Context, view: &View, now: Stamp) -> anyhow::Result<Vec<RunningJob>> {
+    Ok(view.started()?.into_iter().map(|job| one(context, view, job, now)).collect())
+}
+
+fn one(context: &Context, view: &View, job: Job, now: Stamp) -> RunningJob {
+    // An attempt's row that cannot be read is as good as gone.
+    let attempt = job.attempt.as_ref().and_then(|id| view.attempt(id).ok()).flatten();
+    let limits = attempt.map(|attempt| attempt.limits);
+    let sight = job.attempt.as_ref().map_or(Sight::Missing, |id| context.site.peek(id));
+    let elapsed = elapsed(context, &job, now);
+    let allowed = limits.as_ref().map(Limits::overdue_after);
+    let is_overdue = sight == Sight::Alive && allowed.is_some_and(|allowed| elapsed > allowed);
+    RunningJob { job, sight, elapsed, timeout: limits.map(|limits| limits.timeout), is_overdue }
+}
+
+/// What the exporter has taken: by the clock of the limits, if its run has noted it and we may read it; else by the wall clock.
+fn elapsed(context: &Context, job: &Job, now: Stamp) -> Duration {
+    let note = job.attempt.as_ref().and_then(|id| context.site.lock_metadata(id).ok());
+    match note.filter(|note| boot_id().is_ok_and(|boot| note.boot_id == boot)) {
+        Some(note) => note.ended.unwrap_or_else(clock::since_boot).saturating_sub(note.since_boot),
+        None => job.started.map_or(Duration::ZERO, |started| now.since(started)),
+    }
+}
+
+/// A process that has held the database's write lock for as long as we looked: its number and name.
+pub fn stuck_writer(database: &Path) -> Option<String> {
+    let first = Store::writer(database)?;
+    let end = Instant::now() + STUCK;
+    while Instant::now() < end {
+        sleep(Duration::from_millis(20));
+        if Store::writer(database) != Some(first) {
+            return None;
+        }
+    }
+    let name = fs::read_to_string(format!("/proc/{first}/comm")).unwrap_or_default();
+    Some(format!("process {first} ({})", name.trim()))
+}
+
+/// A last tick further ahead than this shows a clock that was set back.
+const TOLERANCE_MS: i64 = 60_000;
+
+/// Compares this moment with the last tick.
+pub fn clock_of(context: &Context, last: Option<&TickMark>, now: Stamp) -> Clock {
+    Clock {
+        quiet: last.map(|last| now.since(last.at)),
+        was_set: last.is_some_and(|last| was_set(last, &here(now))),
+        ahead: last
+            .map(|last| last.at.since(now))
+            .filter(|ahead| ahead.as_millis() > TOLERANCE_MS.unsigned_abs().into()),
+        doubt: doubt(context, now),
+    }
+}
+
+fn doubt(context: &Context, now: Stamp) -> Option<Doubt> {
+    match judged(&context.site.last_round()?, &here(now)) {
+        Belief::Doubted(doubt) => Some(doubt),
+        _ => None,
+    }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{gather::Report, running::RunningJob};
+use super::report::{Report, RunningJob};
 use crate::{
     admin::{jobs::json as rows, queues},
-    model::{breaker::Breaker, job::Status},
+    model::{breaker::Breaker, status::Status},
     site::Sight,
 };
 

@@ -3,24 +3,18 @@
 //! It takes no lock that matters and changes nothing: attempts' locks are looked at and let go at once, the locks of
 //! ticks are not looked at, the database is read.
 
-mod clock;
 mod findings;
 mod gather;
 pub mod json;
 mod prometheus;
-mod running;
+mod report;
 pub mod text;
 
-pub use self::findings::{Finding, Level};
-pub use self::gather::Report;
-pub use self::running::RunningJob;
+pub use self::report::{Finding, Level, Report, RunningJob};
 
 use crate::{
     cli::{Global, StatusArgs, StatusFormat},
-    context::{
-        Context,
-        denied::{By, explained},
-    },
+    context::{By, Context, explained},
     exit::{Exit, Failure},
     output::Output,
     site::Site,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::gather::Report;
+use super::report::Report;
 use crate::{
     context::Context,
-    model::job::Status,
+    model::status::Status,
     output::Output,
     store::{Measure, Mode, Tally},
 };

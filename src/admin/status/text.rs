@@ -1,11 +1,11 @@
 //! The status for people: what is wrong first.
 
-use super::{gather::Report, running::RunningJob};
+use super::report::{Report, RunningJob};
 use crate::{
-    admin::jobs::table::TextTable,
+    admin::jobs::list::TextTable,
     model::{
         format,
-        job::{Outcome, Status},
+        status::{Outcome, Status},
     },
     output::Output,
     site::Sight,

@@ -1,7 +1,7 @@
 use nix::{sys::stat::Mode, unistd::mkfifo};
 
 use super::*;
-use crate::{config::FileOutput, model::job::Outcome, site::tests::SmallDisk};
+use crate::{config::FileOutput, model::status::Outcome, site::tests::SmallDisk};
 
 fn rules() -> FileOutput {
     FileOutput {

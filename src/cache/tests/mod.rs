@@ -15,7 +15,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::*;
-use crate::model::{attempt::AttemptId, clock::Stamp};
+use crate::model::{clock::Stamp, job::AttemptId};
 
 static ATTEMPT: LazyLock<AttemptId> = LazyLock::new(|| AttemptId::parse("01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap());
 const NOW: Stamp = Stamp(1_700_000_000_123);

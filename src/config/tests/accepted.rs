@@ -8,7 +8,7 @@ use crate::{
         choose, parse,
         types::{Condition, Exporter, OutputKind},
     },
-    model::{job::Outcome, limits::Limits},
+    model::{limits::Limits, status::Outcome},
 };
 
 /// The documented example with every default written out.

@@ -4,12 +4,7 @@ use std::time::Duration;
 
 use super::{links::Link, scene::Setting};
 use crate::{
-    model::{
-        answer::Delay,
-        breaker::Breaker,
-        clock::Stamp,
-        job::{Job, Status},
-    },
+    model::{answer::Delay, breaker::Breaker, clock::Stamp, job::Job, status::Status},
     request::{breaker_of, disk_is_low},
     store::Mode,
 };

@@ -2,7 +2,7 @@
 
 use crate::{
     context::Context,
-    model::job::{Job, Status},
+    model::{job::Job, status::Status},
     store::View,
 };
 

@@ -18,7 +18,8 @@ use crate::{
         answer::{Answer, Delay},
         clock::Stamp,
         estimate,
-        job::{Job, Status},
+        job::Job,
+        status::Status,
     },
     store::View,
 };

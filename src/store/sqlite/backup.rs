@@ -18,8 +18,8 @@ use rusqlite::{
 
 use super::{
     Store, Tx, View,
+    checked::LAST_ID,
     files::trusted,
-    mend::LAST_ID,
     open::{REAL_FILE, connect, prepare},
     rows::NonNegative,
 };

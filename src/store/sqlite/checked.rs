@@ -10,10 +10,13 @@ use rusqlite::{
 use serde::de::IgnoredAny;
 
 use crate::model::{
-    attempt::AttemptId,
     clock::Stamp,
     filename::{is_filename, is_name},
+    job::AttemptId,
 };
+
+/// An id beyond this is none of ours. After the largest that there can be, no job could be queued any more.
+pub(super) const LAST_ID: i64 = 1 << 53;
 
 /// The last millisecond of the year 9999.
 const LAST: i64 = 253_402_300_799_999;

@@ -6,9 +6,8 @@ use serde::Serialize;
 use super::{Tx, View};
 use crate::{
     model::{
-        attempt::{AttemptId, Claim},
         clock::Stamp,
-        job::Job,
+        job::{AttemptId, Claim, Job},
         limits::Limits,
     },
     site::ActivityEvent,

@@ -13,7 +13,7 @@ use rusqlite::{Connection, Params, params, params_from_iter, types::ToSqlOutput}
 
 use super::{Store, View, checked::UnreadableRows, claiming::json, open::prepare, schema::SCHEMA};
 use crate::{
-    model::job::{Job, Status},
+    model::{job::Job, status::Status},
     store::{Result, StoreError},
 };
 

@@ -13,7 +13,8 @@ use super::{
 use crate::{
     model::{
         clock::Stamp,
-        job::{Job, Outcome, Status},
+        job::Job,
+        status::{Outcome, Status},
     },
     store::Result,
 };

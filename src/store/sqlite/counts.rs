@@ -13,7 +13,7 @@ use super::{
     rows::{Millis, NonNegative},
 };
 use crate::{
-    model::{attempt::Record, clock::Stamp, job::Status},
+    model::{clock::Stamp, job::Record, status::Status},
     store::Result,
 };
 

@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{
     model::{
-        attempt::{AttemptId, Claim, Record},
         clock::Stamp,
-        job::{DropReason, Job, Outcome, Status},
+        job::{AttemptId, Claim, Job, Record},
         limits::Limits,
+        status::{DropReason, Outcome, Status},
     },
     store::Result,
 };

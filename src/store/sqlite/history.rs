@@ -11,7 +11,7 @@ use super::{
     rows::{Millis, NonNegative},
 };
 use crate::{
-    model::{attempt::Attempt, breaker::FirstAttempt, clock::Stamp, job::Outcome},
+    model::{breaker::FirstAttempt, clock::Stamp, job::Attempt, status::Outcome},
     store::{Result, StoreError},
 };
 

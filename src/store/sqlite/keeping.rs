@@ -7,10 +7,7 @@ use rusqlite::params;
 
 use super::{Tx, View, claiming::json, counting, rows::NonNegative, standstill::Place};
 use crate::{
-    model::{
-        clock::Stamp,
-        job::{Job, Status},
-    },
+    model::{clock::Stamp, job::Job, status::Status},
     store::Result,
 };
 

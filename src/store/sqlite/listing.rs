@@ -8,7 +8,7 @@ use rusqlite::{ToSql, params_from_iter};
 
 use super::View;
 use crate::{
-    model::{clock::Stamp, job::Status},
+    model::{clock::Stamp, status::Status},
     store::Result,
 };
 

@@ -11,7 +11,7 @@ use rusqlite::{Row, ToSql, named_params, params};
 
 use super::{
     Store, Tx, View,
-    checked::{RowKind, Unreadable},
+    checked::{LAST_ID, RowKind, Unreadable},
     rows::NonNegative,
 };
 use crate::{
@@ -244,8 +244,6 @@ const MEND_TICKS: &str = "
 const META_IS_MISSING: &str = "SELECT NOT EXISTS (SELECT 1 FROM meta)";
 const RENEW_META: &str = "INSERT OR IGNORE INTO meta (one, client_key) VALUES (1, randomblob(32))";
 
-/// An id beyond this is none of ours. After the largest that there can be, no job could be queued any more.
-pub(super) const LAST_ID: i64 = 1 << 53;
 const SPENT_IDS: &str = "
     SELECT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'job'
                       AND (typeof(seq) <> 'integer' OR seq NOT BETWEEN 0 AND ?))";

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     model::{
-        attempt::AttemptId,
         clock::Stamp,
-        job::{Outcome, Status},
+        job::AttemptId,
+        status::{Outcome, Status},
     },
     store::Result,
 };

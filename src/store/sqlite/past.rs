@@ -10,7 +10,7 @@ use super::{
     listing::{JobFilter, Where, boxed, direction, limit},
 };
 use crate::{
-    model::{attempt::Attempt, clock::Stamp, job::Outcome},
+    model::{clock::Stamp, job::Attempt, status::Outcome},
     store::Result,
 };
 

@@ -7,10 +7,7 @@ use rusqlite::{named_params, params};
 
 use super::{Tx, View, claiming::json, counts::Counted};
 use crate::{
-    model::{
-        clock::Stamp,
-        job::{Job, Outcome},
-    },
+    model::{clock::Stamp, job::Job, status::Outcome},
     store::{Result, StoreError},
 };
 

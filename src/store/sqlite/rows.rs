@@ -11,15 +11,16 @@ use rusqlite::{
 
 use super::{
     View,
-    checked::{Filename, Json, Params as JobParams, QueueName, RANKS, RowKind, Text, Tries, Unreadable, invalid, sure},
-    mend::LAST_ID,
+    checked::{
+        Filename, Json, LAST_ID, Params as JobParams, QueueName, RANKS, RowKind, Text, Tries, Unreadable, invalid, sure,
+    },
 };
 use crate::{
     model::{
-        attempt::{Attempt, Record},
         clock::{Stamp, millis},
-        job::{DropReason, Job, Outcome, Status},
+        job::{Attempt, Job, Record},
         limits::Limits,
+        status::{DropReason, Outcome, Status},
     },
     store::{Result, StoreError},
 };

@@ -14,7 +14,11 @@ use super::{
     rows::{Millis, NonNegative},
 };
 use crate::{
-    model::{attempt::Claim, clock::Stamp, estimate::Ticks, job::Job},
+    model::{
+        clock::Stamp,
+        estimate::Ticks,
+        job::{Claim, Job},
+    },
     store::Result,
 };
 

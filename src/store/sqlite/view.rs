@@ -5,9 +5,9 @@ use rusqlite::params;
 use super::{View, checked::Unreadable, claiming};
 use crate::{
     model::{
-        attempt::{AttemptId, Claim},
-        job::{Job, Status},
+        job::{AttemptId, Claim, Job},
         limits::Limits,
+        status::Status,
     },
     store::{Result, StoreError},
 };

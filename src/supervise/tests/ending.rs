@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use super::{World, alone, world::until};
 use crate::{
-    model::{job::Outcome, process::ProcessId},
+    model::{process::ProcessId, status::Outcome},
     supervise::{
         StopOrder,
         process_tree::{Swept, TreeIds, end_tree},

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{World, alone};
-use crate::{model::job::Outcome, supervise::without_pidfd};
+use crate::{model::status::Outcome, supervise::without_pidfd};
 
 /// From now on two system calls do not exist for this process and its children, as on an old kernel or in a sandbox.
 fn lose_pidfds(error: i32) {

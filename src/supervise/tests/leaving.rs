@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{World, alone};
 use crate::{
-    model::job::Outcome,
+    model::status::Outcome,
     supervise::{Progress, StopOrder},
 };
 

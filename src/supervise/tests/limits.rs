@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{World, alone};
-use crate::model::job::Outcome;
+use crate::model::status::Outcome;
 
 const MB: u64 = 1 << 20;
 

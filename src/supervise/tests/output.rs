@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{World, alone};
-use crate::{model::job::Outcome, supervise::StopOrder};
+use crate::{model::status::Outcome, supervise::StopOrder};
 
 #[test]
 fn endless_output_fills_nothing() {

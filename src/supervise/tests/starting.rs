@@ -9,7 +9,7 @@ use nix::sys::signal::{self, SigHandler, Signal};
 
 use super::{World, alone, world::until};
 use crate::{
-    model::job::Outcome,
+    model::status::Outcome,
     supervise::{
         become_run, inherited_lock,
         process_tree::{Swept, TreeIds, end_tree},

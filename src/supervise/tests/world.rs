@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     config::command::PATH,
-    model::{job::Outcome, limits::Limits},
+    model::{limits::Limits, status::Outcome},
     supervise::{
         ExecSpec, Overseer, ProcessResult, Progress, StopOrder, become_trial, classify, environment, proc, resolve,
         spawn::{SpawnError, spawn},

@@ -1,10 +1,17 @@
-//! What is asked for: a page, and the words that go with it.
+//! One request of the status page: which page, who looks and what that one may see and do, and why there may be none.
 
-use super::refusal::StatusRefusal;
-use crate::web::{
-    query::{self, Pair},
-    request::{self, Method},
-    variables::Variables,
+use crate::{
+    config::StatusRules,
+    exit::{Exit, Failure},
+    site::Site,
+    store::StoreError,
+    web::{
+        log,
+        problem::WebProblem,
+        query::{self, Pair},
+        request::{self, Method},
+        variables::{self, Variables},
+    },
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +87,114 @@ impl Pairs {
     }
 }
 
+#[derive(Debug)]
+pub(super) struct StatusRefusal {
+    pub(super) status: u16,
+    /// For whoever has logged in.
+    pub(super) sentence: String,
+    /// The methods that are answered instead (RFC 9110, section 15.5.6).
+    pub(super) allow: Option<&'static str>,
+}
+
+impl StatusRefusal {
+    pub(super) fn new(status: u16, sentence: impl Into<String>) -> Self {
+        Self { status, sentence: sentence.into(), allow: None }
+    }
+
+    pub(super) fn method(allow: &'static str) -> Self {
+        let methods = match allow.rsplit_once(", ") {
+            Some((others, last)) => format!("{others} and {last} are"),
+            None => format!("{allow} is"),
+        };
+        Self { allow: Some(allow), ..Self::new(405, format!("only {methods} answered here")) }
+    }
+
+    /// With the commands as they have to be typed for this site.
+    pub(super) fn completed(self, site: &Site) -> Self {
+        Self { sentence: site.with_whole_command(&self.sentence), ..self }
+    }
+
+    /// What those may read who have not logged in: nothing about this machine.
+    pub(super) fn public_sentence(&self) -> &str {
+        if self.status < 500 { &self.sentence } else { "the status cannot be shown just now" }
+    }
+}
+
+impl From<WebProblem> for StatusRefusal {
+    fn from(problem: WebProblem) -> Self {
+        Self::new(problem.status(), problem.answer().reason.unwrap_or_default())
+    }
+}
+
+impl From<Failure> for StatusRefusal {
+    fn from(failure: Failure) -> Self {
+        let sentence = failure.error.map_or_else(String::new, |error| format!("{error:#}"));
+        let status = match failure.exit {
+            Exit::Usage | Exit::BadValue => 400,
+            Exit::Absent => 404,
+            Exit::Unavailable => 503,
+            _ => 500,
+        };
+        if status == 500 {
+            log::line(&sentence);
+        }
+        Self::new(status, sentence.trim_end())
+    }
+}
+
+impl From<anyhow::Error> for StatusRefusal {
+    fn from(error: anyhow::Error) -> Self {
+        Failure::from(error).into()
+    }
+}
+
+impl From<StoreError> for StatusRefusal {
+    fn from(error: StoreError) -> Self {
+        anyhow::Error::from(error).into()
+    }
+}
+
+/// How much somebody may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum VisitorSees {
+    Nothing,
+    /// The overview's numbers.
+    Counts,
+    Everything,
+}
+
+#[derive(Debug)]
+pub(super) struct Visitor<'a> {
+    /// As the server names whoever has logged in.
+    pub(super) user: Option<&'a [u8]>,
+    pub(super) sight: VisitorSees,
+    pub(super) is_admin: bool,
+}
+
+impl<'a> Visitor<'a> {
+    pub(super) fn of(variables: &'a Variables, rules: &StatusRules) -> Self {
+        let user = variables::user(variables);
+        let sight = match user {
+            Some(_) => VisitorSees::Everything,
+            None if rules.public => VisitorSees::Counts,
+            None => VisitorSees::Nothing,
+        };
+        let is_admin = user.is_some_and(|user| rules.admins.iter().any(|admin| admin.as_bytes() == user));
+        Self { user, sight, is_admin }
+    }
+
+    /// Whether this one may have an answer to this request at all; `None`: one that cannot be read.
+    pub(super) fn may(&self, asked: Option<&Asked>) -> bool {
+        match self.sight {
+            VisitorSees::Nothing => false,
+            VisitorSees::Counts => {
+                asked.is_some_and(|asked| asked.page == StatusPage::Overview && asked.method != Method::Post)
+            }
+            VisitorSees::Everything => true,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +218,25 @@ mod tests {
         let asked = asked("page=jobs&queue=a%26b&below=9&since=").unwrap();
         assert_eq!(asked.link(&[("below", "5")]), "page=jobs&queue=a%26b&below=5");
         assert_eq!(asked.link(&[("below", "")]), "page=jobs&queue=a%26b");
+    }
+}
+
+#[cfg(test)]
+mod visitor_tests {
+    use super::*;
+
+    fn visitor(user: &str, public: bool) -> (VisitorSees, bool) {
+        let variables = Variables::of(&[("REMOTE_USER", user), ("HTTP_REMOTE_USER", "anna")]);
+        let visitor = Visitor::of(&variables, &StatusRules { public, admins: vec!["anna".into()] });
+        (visitor.sight, visitor.is_admin)
+    }
+
+    #[test]
+    fn only_the_server_says_who_somebody_is() {
+        assert_eq!(visitor("", false), (VisitorSees::Nothing, false));
+        assert_eq!(visitor("", true), (VisitorSees::Counts, false));
+        assert_eq!(visitor("bert", false), (VisitorSees::Everything, false));
+        assert_eq!(visitor("anna", false), (VisitorSees::Everything, true));
+        assert_eq!(visitor("Anna", true), (VisitorSees::Everything, false));
     }
 }

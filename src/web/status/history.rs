@@ -3,14 +3,14 @@
 use minijinja::{Value, context};
 
 use super::{
-    StatusHandler, html,
+    StatusHandler,
+    asked::StatusRefusal,
+    html,
     jobs::{self, ROWS},
-    refusal::StatusRefusal,
-    shown,
 };
 use crate::{
     admin::jobs::{filter, history},
-    model::{attempt::Attempt, clock::Stamp, job::Outcome},
+    model::{clock::Stamp, job::Attempt, status::Outcome},
     store::{AttemptOrder, AttemptQuery, LOOK_BACK, View},
     web::response::Response,
 };
@@ -66,7 +66,6 @@ fn place(text: &str) -> Result<(Stamp, i64), StatusRefusal> {
 }
 
 fn line(attempt: &Attempt) -> Value {
-    let [ended, result, took, memory, cpu, number, _, filename] =
-        history::cells(attempt).map(|cell| shown::line(&cell));
+    let [ended, result, took, memory, cpu, number, _, filename] = history::cells(attempt).map(|cell| html::line(&cell));
     context! { ended, result, took, memory, cpu, number, filename, url => jobs::url(None, &attempt.filename) }
 }

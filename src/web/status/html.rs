@@ -1,20 +1,24 @@
 //! Pages: the frame that they share, and the headers that keep everything else out of them.
+//!
+//! Of text from outside, what could act or mislead is shown as an escape, and nothing is longer than a
+//! page can bear. That it is no markup is the templates' matter, which escape everything.
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde_json::json;
 
 use super::{
-    StatusHandler,
-    asked::{Asked, StatusPage},
-    form,
-    refusal::StatusRefusal,
-    shown,
+    StatusHandler, actions,
+    asked::{Asked, StatusPage, StatusRefusal},
 };
 use crate::{
     admin::status,
-    model::{clock::Stamp, format},
+    model::{clock::Stamp, format, safe},
     store::View,
-    web::{accept, login, query, response::Response, variables::Variables},
+    web::{
+        negotiation, query,
+        response::Response,
+        variables::{self, Variables},
+    },
 };
 
 /// A file that is built in.
@@ -57,17 +61,17 @@ pub(super) fn page(
     template: &str,
     values: Value,
 ) -> Result<Response, StatusRefusal> {
-    let said = form::said(visit, view)?.map(|said| shown::line(&said));
+    let said = actions::said(visit, view)?.map(|said| line(&said));
     let frame = Frame { title, user: visit.visitor.user, current: Some(visit.asked.page), said, now: visit.now };
     Ok(render(Response::passing(200), &frame, template, values)?)
 }
 
 /// A sentence in the form that is wanted. Those who have not logged in get it alone.
 pub(super) fn refusal(variables: &Variables, refusal: &StatusRefusal) -> Response {
-    let user = login::user(variables);
+    let user = variables::user(variables);
     let response = Response::passing(refusal.status).maybe("Allow", refusal.allow);
     let response = response.maybe("Retry-After", (refusal.status == 503).then_some(30));
-    let sentence = if user.is_some() { shown::line(&refusal.sentence) } else { refusal.public_sentence().to_owned() };
+    let sentence = if user.is_some() { line(&refusal.sentence) } else { refusal.public_sentence().to_owned() };
     let asked = Asked::read(variables).ok();
     if wants_json(variables, asked.as_ref()) {
         return response.text("application/json", in_json(refusal.status, &sentence));
@@ -84,7 +88,7 @@ pub(super) fn refusal(variables: &Variables, refusal: &StatusRefusal) -> Respons
 /// Whether a program asks, by `format=json` or else by `Accept`.
 pub(super) fn wants_json(variables: &Variables, asked: Option<&Asked>) -> bool {
     let format = asked.and_then(|asked| asked.get("format").ok()).flatten();
-    let accept = || accept::wants(variables.text("HTTP_ACCEPT").unwrap_or_default()) == accept::Wants::Json;
+    let accept = || negotiation::wants(variables.text("HTTP_ACCEPT").unwrap_or_default()) == negotiation::Wants::Json;
     format.map_or_else(accept, |format| format == "json")
 }
 
@@ -98,7 +102,7 @@ fn render(response: Response, frame: &Frame, template: &str, values: Value) -> a
     let nonce = crate::supervise::nonce()?;
     let values = context! {
         title => frame.title,
-        user => frame.user.map(|user| shown::line(&String::from_utf8_lossy(user))),
+        user => frame.user.map(|user| line(&String::from_utf8_lossy(user))),
         links => frame.user.map(|_| LINKS.map(|link| link_to(link, frame.current)).to_vec()),
         said => frame.said.as_deref(),
         now => format::time(frame.now),
@@ -130,4 +134,39 @@ fn guarded(response: Response, style: &str) -> Response {
     let style = if style.is_empty() { String::new() } else { format!("style-src{style}; ") };
     let policy = format!("default-src 'none'; {style}form-action 'self'; base-uri 'none'; frame-ancestors 'none'");
     response.with("Content-Security-Policy", policy).with("Referrer-Policy", "same-origin")
+}
+
+/// Characters of one cell.
+const LINE: usize = 300;
+/// Characters of a log's end.
+const LOG: usize = 8192;
+
+/// One line, cut at its end.
+pub(super) fn line(text: &str) -> String {
+    match text.char_indices().nth(LINE) {
+        Some((end, _)) => safe::line(&text[..end]) + "…",
+        None => safe::line(text),
+    }
+}
+
+/// Several lines, cut at their beginning: the end of a log tells why it ended.
+pub(super) fn log(text: &str) -> String {
+    match text.char_indices().rev().nth(LOG) {
+        Some((start, _)) => format!("…{}", safe::text(&text[start..])),
+        None => safe::text(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_long_is_cut_and_what_acts_is_shown() {
+        assert_eq!(line("a\u{0}\u{1b}[31m\u{202e}é"), r"a\u{0}\u{1b}[31m\u{202e}é");
+        assert_eq!(line(&"é".repeat(1_000_000)).chars().count(), LINE + 1);
+        assert_eq!(line(&"é".repeat(LINE)), "é".repeat(LINE));
+        let log = log(&format!("{}\nend\r\u{7}", "x".repeat(1_000_000)));
+        assert!(log.starts_with("…x") && log.ends_with("x\nend\n\\u{7}") && log.len() < LOG + 20, "{log}");
+    }
 }

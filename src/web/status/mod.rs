@@ -7,31 +7,25 @@
 //! Pages are told apart by the query alone (`?page=jobs`), so every link within them is relative and holds behind any
 //! server, at any place.
 
-mod act;
+mod actions;
 mod asked;
-mod csrf;
 mod draw;
-mod form;
 mod history;
 mod html;
-mod job;
 mod jobs;
 mod overview;
 mod pace;
-mod plot;
-mod refresh;
-mod refusal;
-mod shown;
-mod visitor;
+mod plots;
 
 use std::{io::Read, os::fd::AsFd};
 
-use self::{
-    asked::{Asked, StatusPage},
-    refusal::StatusRefusal,
-    visitor::{Visitor, VisitorSees},
+use super::{
+    body, log,
+    request::Method,
+    response::Response,
+    status::asked::{Asked, StatusPage, StatusRefusal, Visitor, VisitorSees},
+    variables::{self, Variables},
 };
-use super::{body, log, login, request::Method, response::Response, variables::Variables};
 use crate::{context::Context, exit::Failure, model::clock::Stamp, site::Site};
 
 /// One visit.
@@ -62,14 +56,14 @@ fn answer(context: &Context, variables: &Variables, input: impl Read + AsFd) -> 
     if !visitor.may(asked.as_ref().ok()) {
         // Some servers cut the connection when nobody takes the form from them.
         let _ = body::read(variables, input);
-        if login::is_only_claimed(variables) {
+        if variables::is_only_claimed(variables) {
             log::line("nginx sets REMOTE_USER, but not AUTH_TYPE: see docs/status-page.md on where to set them");
         }
         return Err(StatusRefusal::new(403, "you have to log in to see this"));
     }
     let visit = StatusHandler { context, variables, visitor, asked: asked?, now: Stamp::now() };
     match (visit.asked.method, visit.asked.page) {
-        (Method::Post, StatusPage::Act) => act::perform(&visit, input),
+        (Method::Post, StatusPage::Act) => actions::perform(&visit, input),
         (_, StatusPage::Act) => Err(StatusRefusal::method("POST")),
         (Method::Post, _) => Err(StatusRefusal::method("GET, HEAD")),
         _ => look(&visit),
@@ -83,9 +77,9 @@ fn look(visit: &StatusHandler) -> Result<Response, StatusRefusal> {
     match visit.asked.page {
         StatusPage::Overview if visit.visitor.sight == VisitorSees::Counts => overview::counts(visit, &view),
         StatusPage::Overview => overview::all(visit, &view),
-        StatusPage::Jobs => jobs::page(visit, &view),
+        StatusPage::Jobs => jobs::jobs_page(visit, &view),
         StatusPage::History => history::page(visit, &view),
-        StatusPage::Job => job::page(visit, &view),
+        StatusPage::Job => jobs::job_page(visit, &view),
         StatusPage::Act => Err(StatusRefusal::method("POST")),
     }
 }

@@ -1,17 +1,28 @@
-//! The overview: everything that `pressroom status` says, or its counts alone.
+//! The overview: everything that `pressroom status` says, or its counts alone. It looks again by itself, unless somebody
+//! does not want that.
+//!
+//! By a header, which every browser knows, and not by a `meta` element, which is taken for one that nobody can stop: what
+//! changes by itself has to have a switch (WCAG 2.2.2).
+
+use std::time::Duration;
 
 use minijinja::{Value, context};
 use serde_json::{Map, json};
 
 use super::{
-    StatusHandler, form, html, job::fact, jobs, pace::PlotSpan, plot, refresh::Refresh, refusal::StatusRefusal, shown,
+    StatusHandler, actions,
+    asked::StatusRefusal,
+    html,
+    jobs::{self, fact},
+    pace::PlotSpan,
+    plots,
 };
 use crate::{
     admin::{
         queues::Queue,
         status::{Finding, Level, Report, RunningJob, json as program, text},
     },
-    model::{format, job::Status},
+    model::{format, status::Status},
     store::{Action, Mode, View},
     web::response::Response,
 };
@@ -31,14 +42,14 @@ pub(super) fn all(visit: &StatusHandler, view: &View) -> Result<Response, Status
     let span = PlotSpan::named(visit.asked.get("span")?.as_deref());
     let refresh = Refresh::of(visit, span)?;
     let values = context! {
-        plots => plot::all(view, span, visit.now)?,
+        plots => plots::all(view, span, visit.now)?,
         spans => PlotSpan::ALL.map(|other| link(visit, other, span)).to_vec(),
         findings => report.findings.iter().map(finding).collect::<Value>(),
         running => report.running.iter().map(running).collect::<Value>(),
         slots => text::slots(&report),
         actions => view.actions(ACTIONS)?.iter().map(action).collect::<Value>(),
         facts => text::facts(&report).iter().map(fact).collect::<Value>(),
-        form => form::values(visit, view)?,
+        form => actions::values(visit, view)?,
         ..common(&report, &refresh)
     };
     Ok(refresh.asked_of(html::page(visit, view, "Overview", "overview.html", values)?))
@@ -51,16 +62,16 @@ fn link(visit: &StatusHandler, other: PlotSpan, current: PlotSpan) -> Value {
 }
 
 fn finding(finding: &Finding) -> Value {
-    context! { level => finding.level.name(), text => shown::line(&finding.text) }
+    context! { level => finding.level.name(), text => html::line(&finding.text) }
 }
 
 fn action(action: &Action) -> Value {
-    context! { at => format::time(action.at), who => shown::line(&action.who), what => shown::line(&action.what) }
+    context! { at => format::time(action.at), who => html::line(&action.who), what => html::line(&action.what) }
 }
 
 fn running(running: &RunningJob) -> Value {
     let job = &running.job;
-    context! { text => shown::line(&text::run(running)), url => jobs::url(Some(job.id), &job.filename) }
+    context! { text => html::line(&text::run(running)), url => jobs::url(Some(job.id), &job.filename) }
 }
 
 /// For everybody: how many, how old, and of no job in particular.
@@ -96,7 +107,7 @@ fn common(report: &Report, refresh: &Refresh) -> Value {
 
 fn row(report: &Report, queue: &Queue) -> Value {
     context! {
-        name => shown::line(&queue.name),
+        name => html::line(&queue.name),
         value => &*queue.name,
         mode => queue.state.mode.name(),
         queued => format!("{} of {}", queue.state.due(), queue.max_queued),
@@ -130,4 +141,35 @@ fn public(report: &Report) -> serde_json::Value {
     object.insert("oldest_queued_age".into(), json!(age));
     object.insert("cache_files".into(), json!(report.cache.files));
     object.into()
+}
+
+/// Seconds after which the page looks again.
+const AGAIN: u64 = 30;
+
+pub(super) struct Refresh {
+    /// Where it leads; without what was done last, which is told once. `None`: nowhere.
+    to: Option<String>,
+    /// The link that turns it the other way.
+    other: String,
+}
+
+impl Refresh {
+    pub(super) fn of(visit: &StatusHandler, span: PlotSpan) -> Result<Self, StatusRefusal> {
+        let stays = visit.asked.get("refresh")?.is_some_and(|word| word == "off");
+        let link = |refresh| {
+            let pairs = [("page", "overview"), ("span", span.name()), ("refresh", refresh), ("said", ""), ("seal", "")];
+            format!("?{}", visit.asked.link(&pairs))
+        };
+        let other = link(if stays { "" } else { "off" });
+        Ok(Self { to: (!stays).then(|| link("")), other })
+    }
+
+    pub(super) fn asked_of(&self, response: Response) -> Response {
+        response.maybe("Refresh", self.to.as_ref().map(|to| format!("{AGAIN}; url={to}")))
+    }
+
+    pub(super) fn values(&self) -> Value {
+        let often = format::duration(Duration::from_secs(AGAIN));
+        context! { on => self.to.is_some(), often, other => &*self.other }
+    }
 }

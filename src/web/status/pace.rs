@@ -118,7 +118,7 @@ pub(super) fn mean(durations: impl Iterator<Item = Duration>) -> Mean {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::job::Outcome;
+    use crate::model::status::Outcome;
 
     const NOW: Stamp = Stamp(1_772_366_400_000);
 

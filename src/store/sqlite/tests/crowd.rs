@@ -5,7 +5,7 @@ use std::{
 };
 
 use super::*;
-use crate::{model::job::Status, store::StoreError};
+use crate::{model::status::Status, store::StoreError};
 
 const WRITERS: usize = 16;
 const EACH: usize = 40;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    model::{age::Span, job::DropReason},
+    model::{age::Span, status::DropReason},
     store::{Drop, Part, Place, Standstill},
 };
 

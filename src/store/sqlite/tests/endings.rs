@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::job::Status;
+use crate::model::status::Status;
 
 type Ending = fn(&Tx<'_>, &Claim) -> Result<bool>;
 

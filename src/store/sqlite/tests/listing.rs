@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    model::{attempt::Attempt, job::Status},
+    model::{job::Attempt, status::Status},
     store::{AttemptOrder, AttemptQuery, JobFilter, JobOrder, JobQuery, Measure, Part, Tally},
 };
 

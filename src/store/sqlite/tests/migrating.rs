@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::{
-    model::job::Status,
+    model::status::Status,
     store::{
         StoreError,
         sqlite::{

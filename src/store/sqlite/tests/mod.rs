@@ -25,10 +25,10 @@ use tempfile::TempDir;
 use super::{Store, Tx};
 use crate::{
     model::{
-        attempt::{AttemptId, Claim, Record},
         clock::Stamp,
-        job::{Job, Outcome},
+        job::{AttemptId, Claim, Job, Record},
         limits::Limits,
+        status::Outcome,
     },
     store::{NewJob, Result, Retry},
 };

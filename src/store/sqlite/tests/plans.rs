@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    model::job::Status,
+    model::status::Status,
     store::{
         AttemptOrder, AttemptQuery, JobFilter, JobOrder, JobQuery,
         sqlite::{

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::job::Status;
+use crate::model::status::Status;
 
 #[test]
 fn a_queued_job_is_read_back_as_it_was_written() {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    model::job::Status,
+    model::status::Status,
     store::{Mode, sqlite::schema::SCHEMA},
 };
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::job::Status;
+use crate::model::status::Status;
 
 /// Compares what the statements have kept with what is in the rows.
 #[track_caller]

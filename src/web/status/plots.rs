@@ -5,12 +5,12 @@ use std::time::Duration;
 use minijinja::{Value, context};
 
 use super::{
+    asked::StatusRefusal,
     draw::{Chart, FIRST, SECOND, Series, SeriesKind},
     pace::{self, PlotSpan, Stretch},
-    refusal::StatusRefusal,
 };
 use crate::{
-    model::{clock::Stamp, format, job::Outcome},
+    model::{clock::Stamp, format, status::Outcome},
     store::{PastRun, Sample, View},
 };
 

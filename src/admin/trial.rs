@@ -1,9 +1,9 @@
 //! `pressroom try`: one export in the foreground under its real limits. Nothing is queued and nothing published.
+//!
+//! At its end it says how it went, what was used of what was allowed, and which limits would leave room for a busier
+//! machine and a somewhat larger job.
 
-mod fit;
-mod report;
-
-use std::{fs::File, io::Write, path::Path};
+use std::{fs::File, io::Write, path::Path, time::Duration};
 
 use anyhow::Context as _;
 
@@ -16,11 +16,13 @@ use crate::{
     logging,
     model::{
         answer::State,
-        attempt::{AttemptId, Claim},
         breaker::Breaker,
         clock::{self, Stamp},
-        job::Outcome,
+        format,
+        job::{AttemptId, Claim},
+        limits::Limits,
         process::ProcessId,
+        status::Outcome,
     },
     request::{Ask, breaker_of},
     run::exec_spec,
@@ -86,7 +88,7 @@ fn attempt_it(
     let leader = leader.map_err(|error| Failure::because(Exit::Failed, error))?;
     let ending = supervise::supervise(leader, &order, &mut Aloud)?;
     let (outcome, why) = verdict(ask, &order, &ending);
-    report::print(outcome, why.as_deref(), &ending, &order);
+    print_report(outcome, why.as_deref(), &ending, &order);
     if let (Outcome::Ok, Some(to), Some(out)) = (outcome, &args.output, &order.output) {
         keep(out, to)?;
     }
@@ -167,5 +169,97 @@ impl Overseer for Aloud {
 
     fn said(&mut self, bytes: &[u8]) {
         let _ = std::io::stderr().write_all(bytes);
+    }
+}
+
+/// Prints the report on stdout.
+pub fn print_report(outcome: Outcome, why: Option<&str>, ending: &ProcessResult, order: &ExecSpec) {
+    println!("result: {}{}", outcome.name(), details(why, ending));
+    let limits = &order.limits;
+    println!("time: {} of {}", seconds(ending.duration), humantime::format_duration(limits.timeout));
+    println!(
+        "cpu: {} of {}",
+        seconds(ending.cpu_used),
+        limits.cpu.map_or("none".into(), |cpu| humantime::format_duration(cpu).to_string())
+    );
+    println!("memory: {} of {}", format::bytes(ending.peak_memory), limit(limits.memory));
+    println!("largest file: {} of {}", format::bytes(ending.largest_file), limit(limits.file_size));
+    println!("work directory: {} of {}", format::bytes(ending.peak_work), limit(limits.work_size));
+    println!("processes: {}", ending.peak_processes);
+    if outcome == Outcome::Ok {
+        println!("\nlimits that would fit a job of this size:\n{}", fitting(ending, limits));
+    }
+}
+
+fn details(why: Option<&str>, ending: &ProcessResult) -> String {
+    let code = ending.exit_code.filter(|code| *code != 0).map(|code| format!(", exit status {code}"));
+    let signal = ending.signal.map(|signal| format!(", signal {signal}"));
+    let parts =
+        [code, signal, why.map(|why| format!(", {why}")), ending.message.as_ref().map(|text| format!(", \"{text}\""))];
+    parts.into_iter().flatten().collect()
+}
+
+/// In the words of the configuration, ready to be copied.
+fn fitting(ending: &ProcessResult, limits: &Limits) -> String {
+    let mut lines = vec![
+        format!("timeout = \"{}\"", humantime::format_duration(fitting_time(ending.duration))),
+        format!("limits.memory = \"{}\"", fitting_size(ending.peak_memory)),
+        format!("limits.cpu = \"{}\"", humantime::format_duration(fitting_time(ending.cpu_used))),
+    ];
+    if limits.file_size.is_some() {
+        lines.push(format!("limits.file_size = \"{}\"", fitting_size(ending.largest_file)));
+    }
+    if limits.work_size.is_some() {
+        lines.push(format!("limits.work_size = \"{}\"", fitting_size(ending.peak_work)));
+    }
+    lines.join("\n")
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+fn limit(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "none".to_owned(), format::size)
+}
+
+const MB: u64 = 1_000_000;
+/// Memory and sizes: twice the peak.
+const SIZE_ROOM: u64 = 2;
+/// Times: on busy cores two to four times as much has been seen.
+const TIME_ROOM: u32 = 4;
+
+/// A size in the configuration's words, at least 16 MB.
+pub fn fitting_size(used: u64) -> String {
+    let megabytes = (used * SIZE_ROOM).div_ceil(MB).max(16);
+    format!("{}MB", nice(megabytes))
+}
+
+/// A duration of whole seconds, at least ten.
+pub fn fitting_time(used: Duration) -> Duration {
+    let whole = u64::try_from((used * TIME_ROOM).as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+    Duration::from_secs(nice(whole.max(10)))
+}
+
+/// Up to the next number with at most two digits that count, in steps of five.
+fn nice(number: u64) -> u64 {
+    let step = if number < 100 { 1 } else { 5 * 10_u64.pow(number.ilog10() - 1) / 5 };
+    let step = if number < 20 { 1 } else { step.max(5) };
+    number.div_ceil(step) * step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggestions_are_round_and_never_below_twice_the_use() {
+        assert_eq!(fitting_size(0), "16MB");
+        assert_eq!(fitting_size(312_000_000), "630MB");
+        assert_eq!(fitting_time(Duration::from_millis(300)), Duration::from_secs(10));
+        assert_eq!(fitting_time(Duration::from_secs(13)), Duration::from_secs(55));
+        for used in 1..5000 {
+            assert!(nice(used) >= used && nice(used) <= used + used / 4 + 1, "{used}");
+        }
     }
 }
