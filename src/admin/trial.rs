@@ -15,7 +15,7 @@ use crate::{
     exit::{Exit, Failure},
     logging,
     model::{
-        answer::State,
+        answer::{Answer, State},
         breaker::Breaker,
         clock::{self, Stamp},
         format,
@@ -24,7 +24,7 @@ use crate::{
         process::ProcessId,
         status::Outcome,
     },
-    request::{Ask, breaker_of},
+    request::{Ask, AskError, breaker_of},
     run::exec_spec,
     site::{LockMetadata, PidLife, Site, boot_id},
     supervise::{self, ExecSpec, Overseer, ProcessResult, Progress, StopOrder},
@@ -68,10 +68,16 @@ fn sweep(site: &Site, attempt: &AttemptId) -> anyhow::Result<()> {
 fn ask<'a>(context: &'a Context, args: &TryArgs) -> Result<Ask<'a>, Failure> {
     let pairs = args.values.iter().map(|word| crate::request::pair(word)).collect::<Result<Vec<_>, _>>();
     let pairs = pairs.map_err(|sentence| Failure::because(Exit::Usage, sentence))?;
-    Ask::check(&context.config, args.exporter.as_encoded_bytes(), &pairs)?.map_err(|refused| {
+    let refused = |refused: Answer| {
         let exit = if refused.state == State::Unknown { Exit::Usage } else { Exit::BadValue };
         Failure::because(exit, refused.reason.unwrap_or_default())
-    })
+    };
+    let ask = Ask::parse(&context.config, args.exporter.as_encoded_bytes(), &pairs).map_err(refused)?;
+    match ask.validate(&context.config) {
+        Ok(()) => Ok(ask),
+        Err(AskError::Refused(answer)) => Err(refused(answer)),
+        Err(AskError::Failed(failure)) => Err(failure),
+    }
 }
 
 fn attempt_it(

@@ -2,62 +2,112 @@
 
 use std::time::Duration;
 
-use super::{Ask, chain, estimate};
+use super::{
+    ask::{Ask, source_of},
+    health::{breaker_of, disk_is_low},
+    look::{Look, Refusal, Relief},
+    standing::Standing,
+};
 use crate::{
-    config::{Exporter, Rate, params},
-    context::Context,
-    model::{
-        answer::{Answer, State},
-        breaker::{self, Breaker},
-        clock::Stamp,
-    },
-    site,
-    store::{Mode, View},
+    config::{Rate, params},
+    model::{answer::State, breaker::Breaker, clock::Stamp},
+    store::Mode,
 };
 
-/// How many first attempts the breaker looks at, for each failure that it counts.
-const LOOK_BACK: u32 = 4;
+impl Look<'_> {
+    /// The refusal, if there is a reason for one: the client's rate, the queue, the client, the disk, the exporter.
+    pub fn refusal(&self, ask: &Ask) -> anyhow::Result<Option<Refusal>> {
+        match self.over_rate(ask)? {
+            Some(wait) => {
+                let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+                let reason = "you have asked for too many new files; try again later";
+                Ok(Some(Refusal::later(State::Limited, reason, seconds)))
+            }
+            None => self.refusal_of_source(ask),
+        }
+    }
 
-/// The refusal, if there is a reason for one: the client's rate, the queue, the client, the disk, the exporter.
-pub fn refusal(context: &Context, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Answer>> {
-    if let Some(wait) = over_rate(context, view, ask, now)? {
-        let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
-        return Ok(Some(later(State::Limited, "you have asked for too many new files; try again later", seconds)));
+    /// The same for what is queued with a derived file. It counts against its client's rate, but is not refused for that:
+    /// whoever may have the one may have the other, and the rate of the derived files bounds both.
+    pub(super) fn refusal_of_source(&self, ask: &Ask) -> anyhow::Result<Option<Refusal>> {
+        let sources = self.sources_to_place(ask)?;
+        if let Some(refusal) = self.full(ask, sources)? {
+            return Ok(Some(refusal));
+        }
+        if let Some(relief) = self.over_limit(ask, sources)? {
+            let reason = "too many of your files are waiting already";
+            return Ok(Some(Refusal::until_room(State::Limited, reason, relief)));
+        }
+        if disk_is_low(self.context) {
+            return Ok(Some(Refusal::later(State::Unavailable, "the server is low on disk space", 60)));
+        }
+        let Breaker::Open { until } = breaker_of(self.view, ask.exporter, self.now)? else { return Ok(None) };
+        let wait = until.since(self.now).as_secs() + 1;
+        Ok(Some(Refusal::later(State::Unavailable, "this export is failing just now", wait)))
     }
-    refusal_of_source(context, view, ask, now)
-}
 
-/// The same for what is queued with a derived file. It counts against its client's rate, but is not refused for that:
-/// whoever may have the one may have the other, and the rate of the derived files bounds both.
-pub(super) fn refusal_of_source(
-    context: &Context,
-    view: &View,
-    ask: &Ask,
-    now: Stamp,
-) -> anyhow::Result<Option<Answer>> {
-    let sources = chain::sources_to_place(context, view, ask, now)?;
-    if let Some(refusal) = full(context, view, ask, sources, now)? {
-        return Ok(Some(refusal));
+    /// The time after which the client's next new job is admitted, if that is not at once.
+    fn over_rate(&self, ask: &Ask) -> anyhow::Result<Option<Duration>> {
+        let (Some(client), Some(rate)) = (&ask.client, self.rate_of(ask)) else { return Ok(None) };
+        let queue = params::lane(ask.exporter, &ask.values);
+        let arrivals = self.view.arrivals(queue, client, self.now.minus(rate.window), self.now)?;
+        Ok(wait(&arrivals, rate, self.now))
     }
-    if let Some(seconds) = over_limit(context, view, ask, sources, now)? {
-        return Ok(Some(later(State::Limited, "too many of your files are waiting already", seconds)));
-    }
-    if disk_is_low(context) {
-        return Ok(Some(later(State::Unavailable, "the server is low on disk space", 60)));
-    }
-    if let Breaker::Open { until } = breaker_of(view, ask.exporter, now)? {
-        let wait = until.since(now).as_secs() + 1;
-        return Ok(Some(later(State::Unavailable, "this export is failing just now", wait)));
-    }
-    Ok(None)
-}
 
-/// The time after which the client's next new job is admitted, if that is not at once.
-fn over_rate(context: &Context, view: &View, ask: &Ask, now: Stamp) -> anyhow::Result<Option<Duration>> {
-    let (Some(client), Some(rate)) = (&ask.client, rate_of(context, ask)) else { return Ok(None) };
-    let queue = params::lane(ask.exporter, &ask.values);
-    let arrivals = view.arrivals(queue, client, now.minus(rate.window), now)?;
-    Ok(wait(&arrivals, rate, now))
+    fn rate_of(&self, ask: &Ask) -> Option<Rate> {
+        self.context.config.queues.get(params::lane(ask.exporter, &ask.values))?.new_per_client
+    }
+
+    /// Whether the new jobs of each client are counted where this one goes.
+    pub(super) fn has_rate(&self, ask: &Ask) -> bool {
+        self.rate_of(ask).is_some()
+    }
+
+    /// The refusal of the queue alone: it is draining, or as long as it may be. `sources` go into the same queue with it.
+    /// Jobs whose time has not come are counted apart: a nightly batch turns nobody away at noon.
+    pub fn full(&self, ask: &Ask, sources: u64) -> anyhow::Result<Option<Refusal>> {
+        let queue = params::lane(ask.exporter, &ask.values);
+        let state = self.view.queue(queue)?;
+        if state.mode == Mode::Draining {
+            return Ok(Some(Refusal::later(State::Unavailable, "no new files are made just now", 300)));
+        }
+        let is_later = ask.is_for_later(self.now);
+        let before = if is_later { state.delayed } else { state.due().saturating_add(sources) };
+        if self.context.config.queues.get(queue).is_none_or(|rules| before < rules.max_queued) {
+            return Ok(None);
+        }
+        let reason = "too many files are waiting already";
+        Ok(Some(match self.view.next_wake()?.filter(|_| is_later) {
+            Some(wake) => Refusal::later(State::Unavailable, reason, wake.since(self.now).as_secs().clamp(5, 600)),
+            None => Refusal::until_room(State::Unavailable, reason, Relief::of(ask, queue, state.due())),
+        }))
+    }
+
+    /// What has to become free for a client who has too much pending.
+    fn over_limit(&self, ask: &Ask, sources: u64) -> anyhow::Result<Option<Relief>> {
+        let queue = params::lane(ask.exporter, &ask.values);
+        let (Some(client), Some(rules)) = (&ask.client, self.context.config.queues.get(queue)) else { return Ok(None) };
+        let pending = self.view.client_pending(queue, client)?;
+        // Who has nothing pending is let in with whatever the file is made from, however low the limit.
+        let over = pending > 0 && pending.saturating_add(sources) >= rules.max_per_client;
+        Ok(over.then(|| Relief::of(ask, queue, pending)))
+    }
+
+    /// How many sources would be queued with it, in the same queue.
+    fn sources_to_place(&self, ask: &Ask) -> anyhow::Result<u64> {
+        let queue = params::lane(ask.exporter, &ask.values);
+        let is_now = !ask.is_for_later(self.now);
+        let (mut count, mut source) = (0, if is_now { source_of(&self.context.config, ask)? } else { None });
+        while let Some(ask) = source {
+            match self.standing(&ask)? {
+                Standing::Missing(old) if old.as_ref().is_none_or(|old| old.status.is_failed()) => {}
+                _ => break,
+            }
+            count += u64::from(params::lane(ask.exporter, &ask.values) == queue);
+            source = source_of(&self.context.config, &ask)?;
+        }
+        Ok(count)
+    }
 }
 
 /// How long until the rate has room for one more, after these arrivals, the earliest first. `None`: it has.
@@ -72,69 +122,6 @@ fn wait(arrivals: &[(Stamp, u64)], rate: Rate, now: Stamp) -> Option<Duration> {
         gone >= excess
     });
     last.map(|(at, _)| at.plus(rate.window).since(now))
-}
-
-fn rate_of(context: &Context, ask: &Ask) -> Option<Rate> {
-    context.config.queues.get(params::lane(ask.exporter, &ask.values))?.new_per_client
-}
-
-/// Whether the new jobs of each client are counted where this one goes.
-pub(super) fn has_rate(context: &Context, ask: &Ask) -> bool {
-    rate_of(context, ask).is_some()
-}
-
-/// The refusal of the queue alone: it is draining, or as long as it may be. `sources` go into the same queue with it.
-/// Jobs whose time has not come are counted apart: a nightly batch turns nobody away at noon.
-pub fn full(context: &Context, view: &View, ask: &Ask, sources: u64, now: Stamp) -> anyhow::Result<Option<Answer>> {
-    let queue = params::lane(ask.exporter, &ask.values);
-    let state = view.queue(queue)?;
-    if state.mode == Mode::Draining {
-        return Ok(Some(later(State::Unavailable, "no new files are made just now", 300)));
-    }
-    let is_later = ask.after.max(ask.not_before).is_some_and(|moment| moment > now);
-    let before = if is_later { state.delayed } else { state.due().saturating_add(sources) };
-    if context.config.queues.get(queue).is_none_or(|rules| before < rules.max_queued) {
-        return Ok(None);
-    }
-    let seconds = match view.next_wake()?.filter(|_| is_later) {
-        Some(wake) => wake.since(now).as_secs().clamp(5, 600),
-        None => estimate::relief(context, view, ask.exporter, queue, state.due(), now)?,
-    };
-    Ok(Some(later(State::Unavailable, "too many files are waiting already", seconds)))
-}
-
-/// The seconds after which a client who has too much pending has probably one job less.
-fn over_limit(context: &Context, view: &View, ask: &Ask, sources: u64, now: Stamp) -> anyhow::Result<Option<u64>> {
-    let queue = params::lane(ask.exporter, &ask.values);
-    let (Some(client), Some(rules)) = (&ask.client, context.config.queues.get(queue)) else { return Ok(None) };
-    let pending = view.client_pending(queue, client)?;
-    // Who has nothing pending is let in with whatever the file is made from, however low the limit.
-    let over = pending > 0 && pending.saturating_add(sources) >= rules.max_per_client;
-    over.then(|| estimate::relief(context, view, ask.exporter, queue, pending, now)).transpose()
-}
-
-/// Below `min_free` nothing is claimed, so nothing is promised.
-pub fn disk_is_low(context: &Context) -> bool {
-    disk_is_low_with(context, 0)
-}
-
-/// The same when so many bytes more will be free.
-pub fn disk_is_low_with(context: &Context, freed: u64) -> bool {
-    site::free_bytes(&context.site.cache()).is_ok_and(|free| free.saturating_add(freed) < context.config.cache.min_free)
-}
-
-/// Whether the exporter's machine is broken, from its last first attempts.
-pub fn breaker_of(view: &View, exporter: &Exporter, now: Stamp) -> anyhow::Result<Breaker> {
-    let mut firsts = view.first_attempts(&exporter.name, exporter.breaker.failures.saturating_mul(LOOK_BACK))?;
-    // A mark of the future, as a wrong clock leaves one, would let everything through until then.
-    if let Some(closed) = view.breaker_closed(&exporter.name)?.filter(|closed| *closed <= now) {
-        firsts.retain(|first| first.ended > closed);
-    }
-    Ok(breaker::state(&firsts, exporter.breaker.failures, exporter.breaker.pause, now))
-}
-
-fn later(state: State, reason: &str, seconds: u64) -> Answer {
-    Answer { retry_after: Some(seconds), ..Answer::because(state, reason) }
 }
 
 #[cfg(test)]

@@ -2,15 +2,19 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
-use super::chain;
+use anyhow::{Context as _, anyhow};
+
 use crate::{
+    cache::Cached,
     cli::RequestArgs,
     config::{
         Config, Exporter,
         params::{self, Unfit, Values},
     },
+    context::Context,
     exit::{Exit, Failure},
     model::{
+        age::{Freshness, freshness},
         answer::{Answer, State},
         client::{self, ClientNames},
         clock::Stamp,
@@ -23,7 +27,7 @@ use crate::{
 /// How far ahead `--after` may lie: clocks of a web tier and of this host differ a little.
 const AHEAD_MS: i64 = 5_000;
 
-/// A request whose values have been checked: by [`Ask::check`] wholly, by [`Ask::glance`] but for their patterns.
+/// A request whose values have been parsed; [`Ask::validate`] does the rest before anything is queued.
 #[derive(Clone)]
 pub struct Ask<'a> {
     pub exporter: &'a Exporter,
@@ -31,9 +35,7 @@ pub struct Ask<'a> {
     pub filename: String,
     /// When the request came.
     pub asked: Stamp,
-    /// Who asks, as given: an address or a name. Only what [`Ask::named`] makes of it is stored.
-    pub name: Option<Vec<u8>>,
-    /// Who asks, as it is stored.
+    /// Who asks, as it is stored: [`Ask::named`] makes it of an address or a name.
     pub client: Option<String>,
     pub priority: i64,
     /// Only an attempt that started at or after this moment counts.
@@ -44,10 +46,49 @@ pub struct Ask<'a> {
     pub speculative: bool,
 }
 
+/// Why there is nothing to look for.
+#[derive(Debug)]
+pub enum AskError {
+    /// The answer to a request that names what does not exist or does not fit.
+    Refused(Answer),
+    /// Wrong words, or a configuration that is wrong.
+    Failed(Failure),
+}
+
+impl AskError {
+    /// A refusal is an answer as well.
+    pub fn answer(self) -> Result<Answer, Failure> {
+        match self {
+            Self::Refused(answer) => Ok(answer),
+            Self::Failed(failure) => Err(failure),
+        }
+    }
+}
+
+impl From<Answer> for AskError {
+    fn from(answer: Answer) -> Self {
+        Self::Refused(answer)
+    }
+}
+
+impl From<Misfit> for AskError {
+    fn from(misfit: Misfit) -> Self {
+        Self::Refused(Answer::unfit(misfit))
+    }
+}
+
+impl From<Unfit> for AskError {
+    fn from(unfit: Unfit) -> Self {
+        match unfit {
+            Unfit::Pattern(problem) => Self::Failed(Failure::because(Exit::Config, problem)),
+            Unfit::Value(misfit) => misfit.into(),
+        }
+    }
+}
+
 impl<'a> Ask<'a> {
-    /// The words of the command line, patterns not looked at. The inner `Err` is the answer to a request that names
-    /// what does not exist or does not fit.
-    pub fn read(config: &'a Config, args: &RequestArgs) -> Result<Result<Self, Answer>, Failure> {
+    /// The words of the command line, parsed.
+    pub fn read(config: &'a Config, args: &RequestArgs) -> Result<Self, AskError> {
         let now = Stamp::now();
         let after = args.after.as_deref().map(|text| moment::meant_rounded_up(text, now)).transpose().map_err(usage)?;
         let exact = args.after.as_deref().map(|text| moment::meant(text, now, Toward::Past));
@@ -56,39 +97,18 @@ impl<'a> Ask<'a> {
         let not_before = not_before.transpose().map_err(usage)?;
         let pairs = args.values.iter().map(|word| pair(word)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
         if exact.is_some_and(|exact| exact > now.plus_ms(AHEAD_MS)) {
-            return Ok(Err(Answer::because(State::Invalid, "the time given with --after lies ahead")));
+            return Err(Answer::because(State::Invalid, "the time given with --after lies ahead").into());
         }
-        let seen = Self::glance(config, args.exporter.as_bytes(), &pairs);
-        Ok(seen.map(|ask| Self {
-            name: args.client.clone().map(String::into_bytes),
-            priority: args.priority,
-            after,
-            not_before,
-            no_enqueue: args.no_enqueue,
-            ..ask
-        }))
+        let ask = Self::parse(config, args.exporter.as_bytes(), &pairs)?;
+        Ok(Self { priority: args.priority, after, not_before, no_enqueue: args.no_enqueue, ..ask })
     }
 
-    /// An ask with nothing but an exporter and its values.
-    /// The inner `Err` is the answer to values that do not fit.
+    /// An ask with nothing but an exporter and its values, good enough to look for the file: patterns are dear, and no file
+    /// is there whose name was not made of values that match. Whoever queues something calls [`Ask::validate`] first.
     ///
     /// # Errors
-    /// A pattern of the configuration is none.
-    pub fn check(
-        config: &'a Config,
-        exporter: &[u8],
-        pairs: &[(Vec<u8>, Vec<u8>)],
-    ) -> Result<Result<Self, Answer>, Failure> {
-        let ask = match Self::glance(config, exporter, pairs) {
-            Ok(ask) => ask,
-            refused => return Ok(refused),
-        };
-        Ok(ask.vet(config)?.map(|()| ask))
-    }
-
-    /// The same, good enough to look for the file: patterns are dear, and no file is there whose name was not made of
-    /// values that match. Whoever queues something calls [`Ask::vet`] first.
-    pub fn glance(config: &'a Config, exporter: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<Self, Answer> {
+    /// The answer to a request that names no exporter, or whose values do not fit it.
+    pub fn parse(config: &'a Config, exporter: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<Self, Answer> {
         let name = String::from_utf8_lossy(exporter);
         let exporter = config.exporters.get(name.as_ref()).ok_or_else(|| {
             Answer::because(State::Unknown, format!("there is no exporter \"{}\"", name.escape_debug()))
@@ -97,14 +117,10 @@ impl<'a> Ask<'a> {
         Ok(Self::of(exporter, values))
     }
 
-    /// The rest of [`Ask::check`].
-    pub fn vet(&self, config: &Config) -> Result<Result<(), Answer>, Failure> {
-        let invalid = |misfit| Ok(Err(Answer::unfit(misfit)));
-        match params::check_patterns(self.exporter, &self.values) {
-            Err(Unfit::Pattern(problem)) => Err(Failure::because(Exit::Config, problem)),
-            Err(Unfit::Value(misfit)) => invalid(misfit),
-            Ok(()) => self.check_sources(config).map_or_else(invalid, |()| Ok(Ok(()))),
-        }
+    /// The rest of the checks: patterns, and whether the values suit the sources of a derived file.
+    pub fn validate(&self, config: &Config) -> Result<(), AskError> {
+        params::check_patterns(self.exporter, &self.values)?;
+        Ok(self.check_sources(config)?)
     }
 
     /// Whether the values suit the sources that a derived file is made from.
@@ -115,40 +131,81 @@ impl<'a> Ask<'a> {
     /// An ask with values that were checked already.
     pub fn of(exporter: &'a Exporter, values: Values) -> Self {
         let filename = params::filename(exporter, &values);
-        let (name, client, after, not_before) = (None, None, None, None);
-        let asked = Stamp::now();
-        let (no_enqueue, speculative) = (false, false);
         Self {
             exporter,
             values,
             filename,
-            asked,
-            name,
-            client,
+            asked: Stamp::now(),
+            client: None,
             priority: 0,
-            after,
-            not_before,
-            no_enqueue,
-            speculative,
+            after: None,
+            not_before: None,
+            no_enqueue: false,
+            speculative: false,
         }
     }
 
-    /// With the client as it is stored; the key of the hash is in the database.
-    pub(super) fn named(&self, view: &View, names: ClientNames) -> anyhow::Result<Self> {
-        let Some(name) = self.name.as_ref().filter(|name| !name.is_empty()) else { return Ok(self.clone()) };
-        Ok(Self { client: Some(client::stored(&view.client_key()?, name, names)), ..self.clone() })
+    /// An answer with nothing but its state.
+    pub(super) fn answer(&self, state: State) -> Answer {
+        Answer { filename: Some(self.filename.clone()), ..Answer::new(state) }
     }
+
+    /// The file, however old; a task has none.
+    pub(super) fn cached(&self, context: &Context) -> anyhow::Result<Option<Cached>> {
+        if self.exporter.is_task() {
+            return Ok(None);
+        }
+        context.cache.look(&self.filename).with_context(|| format!("cannot look at {}", self.filename))
+    }
+
+    pub(super) fn age(&self, cached: &Cached, now: Stamp) -> Freshness {
+        freshness(cached.made, now, self.exporter.ttl, self.exporter.stale)
+    }
+
+    /// When the job may start.
+    pub(super) fn run_after(&self, now: Stamp) -> Stamp {
+        self.after.max(self.not_before).unwrap_or(now)
+    }
+
+    /// Whether that is not at once.
+    pub(super) fn is_for_later(&self, now: Stamp) -> bool {
+        self.run_after(now) > now
+    }
+
+    /// With the client as it is stored, for a row that is to be written; the key of the hash is in the database.
+    pub(super) fn named(&self, view: &View, client: super::Client, names: ClientNames) -> anyhow::Result<Self> {
+        let name = client().filter(|name| !name.is_empty());
+        let stored = name.map(|name| anyhow::Ok(client::stored(&view.client_key()?, &name, names))).transpose()?;
+        Ok(Self { client: stored, ..self.clone() })
+    }
+}
+
+/// The request for the source of a derived file: its exporter, for those of the parameters that it has.
+pub fn source_of<'a>(config: &'a Config, ask: &Ask) -> anyhow::Result<Option<Ask<'a>>> {
+    let exporter = ask.exporter.source.as_ref().and_then(|source| config.exporters.get(source));
+    let Some(exporter) = exporter else { return Ok(None) };
+    let values = source_values(exporter, &ask.values).map_err(|misfit| anyhow!(misfit))?;
+    let (client, priority, after) = (ask.client.clone(), ask.priority, ask.after);
+    Ok(Some(Ask { client, priority, after, ..Ask::of(exporter, values) }))
+}
+
+/// Those of the values that the source has, by its own rules.
+fn source_values(source: &Exporter, values: &Values) -> Result<Values, Misfit> {
+    let has = |name: &str| source.params.iter().any(|param| param.name == name);
+    let pairs = values.iter().filter(|(name, _)| has(name));
+    let pairs: Vec<_> = pairs.map(|(name, value)| (name.into(), value.into())).collect();
+    params::check(source, &pairs)
 }
 
 /// A derived file's values have to suit the source that it is made from, too.
 fn check_sources(config: &Config, exporter: &Exporter, values: &Values) -> Result<(), Misfit> {
     let source = exporter.source.as_ref().and_then(|source| config.exporters.get(source));
     let Some(source) = source else { return Ok(()) };
-    check_sources(config, source, &chain::source_values(source, values)?)
+    check_sources(config, source, &source_values(source, values)?)
 }
 
-fn usage(sentence: String) -> Failure {
-    Failure::because(Exit::Usage, sentence)
+fn usage(sentence: String) -> AskError {
+    AskError::Failed(Failure::because(Exit::Usage, sentence))
 }
 
 /// `NAME=VALUE` as bytes.

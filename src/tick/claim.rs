@@ -26,7 +26,7 @@ use crate::{
         limits::Limits,
         status::{Outcome, Status},
     },
-    request::{Ask, SourceState, fit, renew_source, source_of},
+    request::{Ask, Look, SourceState, fit, source_of},
     run::close::fail_dependents,
     store::{StoreError, Tx},
     supervise,
@@ -188,10 +188,11 @@ impl<'a> Batch<'a> {
     fn start(&mut self, tx: &Tx, job: &Job, ask: &Ask) -> anyhow::Result<Option<Seat>> {
         let (context, now) = (self.context, self.now);
         let source = source_of(&context.config, ask)?.map(|source| source.filename);
-        let counts_from = match renew_source(context, tx, ask, job, now)? {
+        let counts_from = match (Look { context, view: tx, now }).renew_source(ask, job)? {
             SourceState::None => now,
             SourceState::Ready(counts_from) => counts_from,
-            SourceState::Pending => {
+            SourceState::Pending(steps) => {
+                tx.enqueue(&steps, now)?;
                 tx.wait_for_source(job, source.as_deref().unwrap_or_default())?;
                 self.note_source(tx, job, source.as_deref())?;
                 return Ok(None);

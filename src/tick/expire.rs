@@ -213,7 +213,7 @@ pub fn scheduled(context: &Context) -> Vec<String> {
 
 fn wish<'a>(config: &'a Config, schedule: &Schedule) -> Option<Ask<'a>> {
     let pairs = schedule.params.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
-    Ask::glance(config, schedule.exporter.as_bytes(), &pairs.collect::<Vec<_>>()).ok()
+    Ask::parse(config, schedule.exporter.as_bytes(), &pairs.collect::<Vec<_>>()).ok()
 }
 
 fn with_sources(config: &Config, ask: &Ask) -> Vec<String> {

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use anyhow::Context as _;
+
 use super::{
     Round,
     plan::{Due, Moment, PlanStep},
@@ -10,8 +12,8 @@ use super::{
 use crate::{
     config::Schedule,
     context::Context,
-    model::{clock::Stamp, job::Job, status::Status},
-    request::{Ask, Placed, admit_queue, enqueue},
+    model::{answer::Answer, clock::Stamp, job::Job, status::Status},
+    request::{Ask, AskError, Look},
     site::ActivityEvent,
     store::{ScheduleState, Tx, View},
 };
@@ -93,9 +95,15 @@ fn after(due: Stamp, every: Duration, now: Stamp) -> Stamp {
 pub fn ask<'a>(context: &'a Context, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {
     let pairs: Vec<_> =
         schedule.params.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
-    let asked = Ask::check(&context.config, schedule.exporter.as_bytes(), &pairs);
-    let asked = asked.map_err(|failure| failure.error.unwrap_or_else(|| anyhow::anyhow!("it cannot be asked for")))?;
-    asked.map_err(|refused| anyhow::anyhow!(refused.reason.unwrap_or_default()))
+    let refused = |refused: Answer| anyhow::anyhow!(refused.reason.unwrap_or_default());
+    let ask = Ask::parse(&context.config, schedule.exporter.as_bytes(), &pairs).map_err(refused)?;
+    match ask.validate(&context.config) {
+        Ok(()) => Ok(ask),
+        Err(AskError::Refused(answer)) => Err(refused(answer)),
+        Err(AskError::Failed(failure)) => {
+            Err(failure.error.unwrap_or_else(|| anyhow::anyhow!("it cannot be asked for")))
+        }
+    }
 }
 
 fn queue(context: &Context, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Due> {
@@ -105,16 +113,21 @@ fn queue(context: &Context, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Du
         tracing::info!(filename, "a due schedule found its job queued or started");
         return Ok(Due::Dropped(job.into()));
     }
-    if let Some(refusal) = admit_queue(context, tx, ask, 0, now)? {
-        tracing::info!(filename, reason = refusal.reason, "a due schedule was refused");
-        return Ok(Due::Refused { why: refusal.reason.unwrap_or_default() });
+    let look = Look { context, view: tx, now };
+    if let Some(refusal) = look.full(ask, 0)? {
+        let why = refusal.reason();
+        tracing::info!(filename, reason = why, "a due schedule was refused");
+        return Ok(Due::Refused { why });
     }
-    match enqueue(context, tx, ask, old.as_ref(), now)? {
-        Placed::Job(job) => Ok(Due::Queued((&job).into())),
-        Placed::Refused(answer) => {
-            let reason = answer.reason.or(answer.message);
-            tracing::info!(filename, reason, "a due schedule was refused, as its source cannot be made");
-            Ok(Due::Refused { why: reason.unwrap_or_default() })
+    match look.plan_ours(ask, old)? {
+        Ok(steps) => {
+            let job = tx.enqueue(&steps, now)?.context("nothing was queued")?;
+            Ok(Due::Queued((&job).into()))
+        }
+        Err(refusal) => {
+            let why = refusal.reason();
+            tracing::info!(filename, reason = why, "a due schedule was refused, as its source cannot be made");
+            Ok(Due::Refused { why })
         }
     }
 }

@@ -87,7 +87,7 @@ impl<'a> Handler<'a> {
         let rules = &self.context.config.http;
         self.reply.form = wish.form;
         let exporter = self.exporter(&wish)?;
-        let ask = Ask::glance(&self.context.config, &wish.exporter, &wish.values).map_err(EarlyEnd::Refused)?;
+        let ask = Ask::parse(&self.context.config, &wish.exporter, &wish.values).map_err(EarlyEnd::Refused)?;
         if wish.refresh && rules.refresh.is_some() {
             wish.after = Some(written(self.now));
         }
@@ -101,9 +101,9 @@ impl<'a> Handler<'a> {
         self.reply.address = self.reply.again.clone().filter(|_| !exporter.is_task());
         match wish.method {
             Method::Post if variables::is_from_elsewhere(self.reply.variables) => Err(WebProblem::Foreign.into()),
-            Method::Post => self.post(&wish, &address, ask),
+            Method::Post => self.post(&wish, &address, &ask),
             _ if wish.refresh && after.is_some() => Ok(see_other(&wish, &address)),
-            _ => self.get(&wish, ask),
+            _ => self.get(&wish, &ask),
         }
     }
 
@@ -122,10 +122,10 @@ impl<'a> Handler<'a> {
     }
 
     /// What was queued is told by the GET that follows; what could not be queued, at once.
-    fn post(&self, wish: &WebRequest, address: &Address, ask: Ask) -> Result<Response, EarlyEnd> {
-        let state = match self.fresh(&ask)? {
+    fn post(&self, wish: &WebRequest, address: &Address, ask: &Ask) -> Result<Response, EarlyEnd> {
+        let state = match self.fresh(ask)? {
             Some(_) => Answer::new(State::Ready),
-            None => request::answer(self.context, &self.signed(ask)?)?,
+            None => self.look_up(ask)?,
         };
         match state.state {
             State::Unavailable | State::Limited | State::Invalid | State::Unknown => Ok(self.reply.answer(&state)),
@@ -133,13 +133,12 @@ impl<'a> Handler<'a> {
         }
     }
 
-    fn get(&self, wish: &WebRequest, ask: Ask) -> Result<Response, EarlyEnd> {
-        if let Some((file, cached)) = self.fresh(&ask)? {
-            return Ok(self.ready(wish, &ask, file, cached));
+    fn get(&self, wish: &WebRequest, ask: &Ask) -> Result<Response, EarlyEnd> {
+        if let Some((file, cached)) = self.fresh(ask)? {
+            return Ok(self.ready(wish, ask, file, cached));
         }
-        let ask = self.signed(ask)?;
-        let answer = request::answer(self.context, &ask)?;
-        let answer = self.waited(wish, &ask, answer)?;
+        let answer = self.look_up(ask)?;
+        let answer = self.waited(wish, ask, answer)?;
         if answer.state != State::Ready {
             return Ok(self.reply.answer(&answer));
         }
@@ -147,7 +146,7 @@ impl<'a> Handler<'a> {
             return Ok(self.reply.done(&answer));
         }
         match self.context.cache.open(&ask.filename)? {
-            Some((file, cached)) => Ok(self.ready(wish, &ask, file, cached)),
+            Some((file, cached)) => Ok(self.ready(wish, ask, file, cached)),
             None => Ok(self.reply.answer(&Answer::new(State::Unavailable))),
         }
     }
@@ -181,17 +180,22 @@ impl<'a> Handler<'a> {
         ready.response(&self.context.config.http.sendfile, wish.method, self.reply.variables, self.now)
     }
 
-    /// Checked wholly, and with the visitor's name in it, which only a job that is queued needs.
-    fn signed<'b>(&self, ask: Ask<'b>) -> Result<Ask<'b>, EarlyEnd> {
-        ask.vet(&self.context.config)?.map_err(EarlyEnd::Refused)?;
-        if ask.no_enqueue {
-            return Ok(ask);
+    /// What does not fit its exporter is told as if nothing else had been said.
+    fn look_up(&self, ask: &Ask) -> Result<Answer, EarlyEnd> {
+        let answer = request::answer(self.context, ask, &|| self.client())?;
+        match answer.state {
+            State::Invalid | State::Unknown => Err(EarlyEnd::Refused(answer)),
+            _ => Ok(answer),
         }
+    }
+
+    /// The visitor's name, which only a row needs.
+    fn client(&self) -> Option<Vec<u8>> {
         let client = client::of(self.reply.variables, &self.context.config.http.client);
         if client.is_missing {
             self.note_missing();
         }
-        Ok(Ask { name: client.name, ..ask })
+        client.name
     }
 
     /// Without what `http.client` names, all visitors behind a proxy are one client: an admin has to know.

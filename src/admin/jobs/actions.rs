@@ -2,6 +2,8 @@
 //! it. `jobs dismiss`: a failed job is forgotten, as if nobody had asked; its attempts stay in the history. `jobs retry`:
 //! failed jobs are queued again as if they were new, and with each the failed sources that it waits for.
 
+use anyhow::Context as _;
+
 use super::bulk::{self, BulkAction, Done};
 use crate::{
     cli::BulkArgs,
@@ -12,7 +14,7 @@ use crate::{
         job::{AttemptId, Job},
         status::{DropReason, Outcome, Status},
     },
-    request::{Ask, Placed, enqueue, fit, source_of},
+    request::{Ask, Look, fit, source_of},
     run::close::fail_dependents,
     store::{Drop, Tx},
     supervise,
@@ -132,17 +134,17 @@ fn again(context: &Context, tx: &Tx, job: &Job, now: Stamp) -> anyhow::Result<Do
     {
         return Ok(Err(sentence));
     }
-    Ok(match enqueue(context, tx, &ask, Some(job), now)? {
-        // Whoever tries again says that the fault is gone.
-        Placed::Job(job) => {
+    match (Look { context, view: tx, now }).plan_ours(&ask, Some(job.clone()))? {
+        Ok(steps) => {
+            let job = tx.enqueue(&steps, now)?.context("nothing was queued")?;
+            // Whoever tries again says that the fault is gone.
             tx.close_breaker(&job.exporter, now)?;
-            Ok(format!("queued job {} ({})", job.id, job.filename))
+            Ok(Ok(format!("queued job {} ({})", job.id, job.filename)))
         }
-        Placed::Refused(answer) => {
-            let reason = answer.reason.or(answer.message).unwrap_or_default();
-            Err(format!("job {} ({}): its source cannot be queued: {reason}", job.id, job.filename))
+        Err(refusal) => {
+            Ok(Err(format!("job {} ({}): its source cannot be queued: {}", job.id, job.filename, refusal.reason())))
         }
-    })
+    }
 }
 
 /// The wish that the row stands for, by the configuration as it is now.

@@ -1,6 +1,6 @@
 //! The time in which nothing could be started, as far as full rounds of ticks have seen it.
 //!
-//! It is kept as spans of time and not as a sum in each row: queueing costs nothing, a job that moves to another queue
+//! It is kept as spans of time and not as a sum in each row: enqueue costs nothing, a job that moves to another queue
 //! needs no settling of accounts, and expiry compares one moment with an index.
 
 use rusqlite::{Row, params};

@@ -4,7 +4,7 @@
 use rusqlite::StatementStatus;
 
 use super::*;
-use crate::store::sqlite::{claiming, counting, keeping, queueing, settings, standing, standstill, view};
+use crate::store::sqlite::{claiming, counting, enqueue, keeping, settings, standing, standstill, view};
 
 /// Enough that reading all rows, or the rows of one queue, could not be overlooked.
 const ROWS: i64 = 200_000;
@@ -57,8 +57,8 @@ fn no_statement_takes_many_steps(base: &Base) {
         (standing::WAITING, &[&"default"]),
         (standing::RUNNING, &[]),
         (claiming::NEXT_WAKE, &[]),
-        (queueing::WAKE, &[&NOON, &NOON, &NOON]),
-        (queueing::READY_IN, &[&"default", &"[]", &100]),
+        (enqueue::WAKE, &[&NOON, &NOON, &NOON]),
+        (enqueue::READY_IN, &[&"default", &"[]", &100]),
         (counting::CLIENT_PENDING, &[&"default", &"client7"]),
         (counting::RUNNING_BY_QUEUE, &[]),
         (counting::EXPORTERS, &[]),

@@ -6,7 +6,7 @@ use crate::{
     store::{
         AttemptOrder, AttemptQuery, JobFilter, JobOrder, JobQuery,
         sqlite::{
-            claiming, copying, counting, finishing, history, keeping, listing, mend, notices, past, queueing, settings,
+            claiming, copying, counting, enqueue, finishing, history, keeping, listing, mend, notices, past, settings,
             standing, standstill, view,
         },
     },
@@ -48,10 +48,10 @@ fn every_hot_statement_uses_its_index() {
         ),
         (copying::LATEST_OK, "SEARCH attempt USING COVERING INDEX attempt_ok (filename=?)"),
         (claiming::NEXT_WAKE, "USING COVERING INDEX job_wake"),
-        (queueing::WAKE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
-        (queueing::INSERT, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
-        (queueing::REQUEUE, "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"),
-        (queueing::WAITING, "SEARCH job USING INDEX job_source (source=?)"),
+        (enqueue::WAKE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
+        (enqueue::INSERT, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
+        (enqueue::REQUEUE, "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"),
+        (enqueue::WAITING, "SEARCH job USING INDEX job_source (source=?)"),
         (claiming::CLAIM, "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"),
         (counting::CLIENT_PENDING, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
         (counting::ARRIVALS, "SEARCH arrival USING PRIMARY KEY (queue=? AND client=? AND at>? AND at<?)"),
@@ -144,7 +144,7 @@ fn no_hot_statement_sorts_what_an_index_has_sorted() {
 #[test]
 fn no_hot_statement_reads_a_whole_table() {
     let base = Base::new();
-    for sql in [view::STARTED, view::PINNED, standing::BEFORE, queueing::WAKE, counting::EXPORTERS, claiming::CLAIM] {
+    for sql in [view::STARTED, view::PINNED, standing::BEFORE, enqueue::WAKE, counting::EXPORTERS, claiming::CLAIM] {
         let plan = plan(&base, sql);
         assert!(!plan.lines().any(|step| step == "SCAN job"), "{sql}\n{plan}");
     }

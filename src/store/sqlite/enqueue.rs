@@ -1,13 +1,13 @@
 //! Into the queue, and what happens to a job while it is there.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use rusqlite::{named_params, params};
 
-use super::{Tx, View, claiming::json, counts::Counted};
+use super::{Store, Tx, View, claiming::json, counts::Counted};
 use crate::{
-    model::{clock::Stamp, job::Job, status::Outcome},
+    model::{clock::Stamp, failpoint, job::Job, status::Outcome},
     store::{Result, StoreError},
 };
 
@@ -121,12 +121,94 @@ pub struct NewJob {
     pub is_new_work: bool,
 }
 
+/// One change by which a request gets, or keeps, its place in the queue.
+#[derive(Clone, Debug)]
+pub enum QueueStep {
+    Insert(NewJob),
+    /// A failed job, as if it were new.
+    Requeue(Job, NewJob),
+    /// A queued job is to start sooner than was wished at first.
+    Hasten(Job, Stamp),
+    /// A queued job is not to start before this moment.
+    Delay(Job, Stamp),
+    /// One more run is to follow the one that is going on, not before this moment.
+    NoteAgain(Job, Stamp),
+}
+
+/// What is done about a request, decided under the write lock.
+pub enum Decision<T> {
+    /// Nothing has to be written.
+    Settled(T),
+    /// These changes, in their order; the last one is about the job that was asked for.
+    Write(Vec<QueueStep>),
+}
+
+/// What became of a decision.
+pub enum Enqueued<T> {
+    Settled(T),
+    Job(Job),
+}
+
+impl Store {
+    /// At most one new row for each file, however many ask at once: `decide` looks under the write lock, and what it wants
+    /// is done in the same transaction.
+    pub fn enqueue_once<T>(
+        &mut self,
+        now: Stamp,
+        decide: impl FnOnce(&View<'_>) -> anyhow::Result<Decision<T>>,
+    ) -> anyhow::Result<Enqueued<T>> {
+        self.immediate(|tx| match decide(tx)? {
+            Decision::Settled(found) => Ok(Enqueued::Settled(found)),
+            Decision::Write(steps) => {
+                let job = tx.enqueue(&steps, now)?.context("nothing was to be written")?;
+                failpoint::at("request-before-commit");
+                Ok(Enqueued::Job(job))
+            }
+        })
+    }
+
+    /// Writes down that somebody still waits for a queued job, if that was not done in the time before `now` that `every`
+    /// says.
+    pub fn note_asked(&mut self, filename: &str, now: Stamp, every: Duration) -> anyhow::Result<()> {
+        let due = |job: &Job| now >= job.last_asked.plus(every);
+        match self.view().job(filename)?.filter(due) {
+            Some(job) => self.immediate(|tx| Ok(tx.touch_asked(&job, now)?)).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Tx<'_> {
+    /// Takes the steps; the job of the last one.
+    pub fn enqueue(&self, steps: &[QueueStep], now: Stamp) -> anyhow::Result<Option<Job>> {
+        let mut last = None;
+        for step in steps {
+            last = Some(self.take_step(step, now)?);
+        }
+        Ok(last)
+    }
+
+    fn take_step(&self, step: &QueueStep, now: Stamp) -> anyhow::Result<Job> {
+        let (job, _) = match step {
+            QueueStep::Insert(new) => return Ok(queued(self.insert(new)?)),
+            QueueStep::Requeue(old, new) => {
+                return self.requeue(old, new)?.map(queued).context("the failed job has changed under its lock");
+            }
+            QueueStep::NoteAgain(job, at) => {
+                self.note_again(job, *at)?;
+                return Ok(job.clone());
+            }
+            QueueStep::Hasten(job, run_after) => (job, self.hasten(job, *run_after, now)?),
+            QueueStep::Delay(job, run_after) => (job, self.delay(job, *run_after, now)?),
+        };
+        Ok(self.job_by_id(job.id)?.unwrap_or_else(|| job.clone()))
+    }
+
     /// Queues a job for a file that has none. Its rank counts from the moment at which it may start: ten minutes of waiting weigh as much as one
     /// step of priority, or as one job that the client has pending in this queue already.
     pub fn insert(&self, new: &NewJob) -> Result<Job> {
         let job = self.one_job(INSERT, wish!(new))?;
-        let job = job.ok_or_else(|| StoreError::Other(anyhow!("queueing {} left no row", new.filename)))?;
+        let job = job.ok_or_else(|| StoreError::Other(anyhow!("enqueue {} left no row", new.filename)))?;
         let is_delayed = !new.waits_for_source && new.run_after > new.now;
         self.entered(&Counted::queued(&new.queue, new.client.as_deref(), is_delayed))?;
         self.arrive(new)?;
@@ -218,6 +300,11 @@ impl Tx<'_> {
         let failed = params![job.id, outcome.failed_status(), outcome, message, now];
         self.counting(job.id, || Ok(self.change(FAIL_QUEUED, failed)? == 1))
     }
+}
+
+fn queued(job: Job) -> Job {
+    tracing::info!(job = job.id, filename = job.filename, "queued");
+    job
 }
 
 impl View<'_> {
