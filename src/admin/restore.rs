@@ -22,7 +22,7 @@ use crate::{
     model::{clock::Stamp, failpoint},
     site::{RoundMark, Sight, Site, machine_id},
     store::{Store, StoreError},
-    tick::adopt,
+    tick::database,
 };
 
 /// Restores it while nothing ticks and nothing runs.
@@ -191,7 +191,7 @@ fn prepare(context: &Context, backup: &mut Store, live: &Live, mark: Option<&Rou
     }
     backup.adopt_machine(&machine_id())?;
     backup.immediate(|tx| {
-        adopt::adopt(tx, &context.site, last_job)?;
+        database::adopt(tx, &context.site, last_job)?;
         Ok(tx.recount_all()?)
     })?;
     Ok(backup.view().last_job()?)

@@ -8,10 +8,11 @@ use std::{collections::BTreeMap, fmt, fs::File, io, time::Duration};
 use anyhow::bail;
 
 use super::{
-    Round, Trouble, expect_lock, launch,
+    launch,
     plan::{HoldReason, PlanStep},
+    ready,
+    round::{Round, Trouble, expect_lock},
     seats::Seats,
-    slices, standstill,
 };
 use crate::{
     config::{
@@ -38,26 +39,6 @@ pub struct Seat {
     pub lock: File,
 }
 
-/// Jobs whose time has come are ready from here on.
-pub fn wake(round: &mut Round) -> anyhow::Result<()> {
-    // Looked at first: the write lock is not for a round in which nothing comes due.
-    if round.store.view().next_wake()?.is_none_or(|wake| wake > round.now) {
-        return Ok(());
-    }
-    // A clock that is wrongly ahead wakes only what was put off by itself.
-    let ahead = round.clock_doubt.as_ref().filter(|doubt| doubt.right < round.now);
-    let asleep = ahead.map(|doubt| (doubt.right, doubt.from));
-    let mut jobs = 0;
-    round.repeat(slices::end(), |tx| {
-        let now = Stamp::now();
-        let woken = asleep.map_or_else(|| tx.wake(now), |(after, before)| tx.wake_except(now, after, before))?;
-        jobs += woken;
-        Ok(woken > 0)
-    })?;
-    round.note(|| PlanStep::Wake { jobs });
-    Ok(())
-}
-
 /// One batch of claims, then one launch for each.
 pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
     let unusable = || round.context.site.export_refusal(&round.context.config);
@@ -65,7 +46,8 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
         round.trouble = Trouble::NothingStarts; // which is no job's fault: none is claimed
         bail!(problem);
     }
-    let mut seats = Seats::count(round)?;
+    let mut seats =
+        Seats::count(round.context, &round.store.view(), round.now, round.plan().map_or(0, |plan| plan.freed))?;
     for reason in &seats.reasons {
         tracing::info!(reason, "held back");
     }
@@ -78,7 +60,7 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
         batch.claim(tx, &mut seats)
     });
     let Batch { problems, steps, aside, .. } = batch;
-    if let Some(plan) = &mut round.plan {
+    if let Some(plan) = round.plan_mut() {
         plan.steps.extend(steps);
         plan.aside = aside;
     }
@@ -98,7 +80,7 @@ pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
         }
     };
     round.look_again = seats.look_again;
-    if let Some(plan) = &mut round.plan {
+    if let Some(plan) = round.plan_mut() {
         plan.seats = Some(seats);
         return Ok(()); // its claims are steps, in their places
     }
@@ -133,7 +115,7 @@ struct Batch<'a> {
 impl<'a> Batch<'a> {
     fn new(round: &Round<'a>, now: Stamp) -> Self {
         let (problems, steps, aside) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { context: round.context, now, is_plan: round.plan.is_some(), problems, steps, aside }
+        Self { context: round.context, now, is_plan: round.is_plan(), problems, steps, aside }
     }
 
     fn claim(&mut self, tx: &Tx, seats: &mut Seats) -> anyhow::Result<Vec<Seat>> {
@@ -172,7 +154,7 @@ impl<'a> Batch<'a> {
         match fit(context, job) {
             Ok(ask) if !fit::may_be_in(&ask, &job.queue) => {
                 let (from, to) = (job.queue.clone(), fit::home(&ask).to_owned());
-                standstill::move_to(context, tx, job, &to, self.now)?;
+                ready::move_to(context, tx, job, &to, self.now)?;
                 self.steps.push(PlanStep::Move { job: job.into(), from, to });
                 Ok(Taken::Moved)
             }

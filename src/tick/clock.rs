@@ -2,7 +2,10 @@
 
 use std::{fs::File, time::Duration};
 
-use super::{Round, notify, restored, slices};
+use super::{
+    database, notify,
+    round::{Mode, Round, WallClock, step_end},
+};
 use crate::{
     logging,
     model::{
@@ -27,35 +30,16 @@ const SHORTEST: Duration = Duration::from_secs(5);
 /// Notes whether the clock was set, cannot be believed, or nobody has ticked for long. Stamps that lie ahead are set back
 /// to now, unless the clock is not believed: then nothing is rewritten.
 pub fn look(round: &mut Round) -> anyhow::Result<()> {
-    let now = round.now;
     let last = last_round(round)?; // first: healing sets the last tick back as well
-    let here = here(now);
-    let belief = believe(round, last.as_ref(), &here);
-    round.calm = is_calm(last.as_ref(), &here, &belief);
-    round.clock_doubt = if let Belief::Doubted(doubt) = &belief { Some(doubt.clone()) } else { None };
-    if !round.light {
-        if round.plan.is_none() {
-            tell(last.as_ref(), &belief, now);
-        }
-        if let Belief::Back(from, to) = belief {
-            round.misdated = Some((from, to));
-            lift(round, from, to)?; // before the mark: whoever is killed in between does it again
-        }
-        let doubt = last.as_ref().and_then(|last| last.doubt.as_ref());
-        round.leapt_from = doubt.filter(|_| belief == Belief::Accepted).map(|doubt| doubt.right);
-        let was_doubted = doubt.is_some();
-        let mark = remember(round.lock, last, here, &belief);
-        if (was_doubted || mark.doubt.is_some())
-            && round.lock.is_some()
-            && let Err(error) = round.context.site.show_doubt(&mark)
-        {
-            tracing::debug!(%error, "cannot show the status page that the clock is not believed");
-        }
-        hurry_retries(round, &belief)?;
+    let here = here(round.now);
+    let clock = WallClock::found(believe(round, last.as_ref(), &here), last.as_ref(), &here);
+    round.clock = clock.clone();
+    if !round.is_light() {
+        put_right(round, &clock, last, here)?;
     }
     // Looked at first: the write lock is not for a round that finds nothing to heal.
-    if round.clock_doubt.is_none()
-        && round.store.view().ahead(now)?
+    if clock.doubt().is_none()
+        && round.store.view().ahead(round.now)?
         && let Err(error) = heal(round)
     {
         round.problem(format!("cannot set back stamps that lie ahead: {error:#}"));
@@ -63,10 +47,43 @@ pub fn look(round: &mut Round) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Tells what was found, corrects what a clock that was wrong has stamped, and notes the round.
+fn put_right(round: &mut Round, clock: &WallClock, last: Option<RoundMark>, here: TickMark) -> anyhow::Result<()> {
+    let was_doubted = last.as_ref().is_some_and(|last| last.doubt.is_some());
+    if !round.is_plan() {
+        tell(was_doubted, clock, round.now);
+    }
+    if let WallClock::Righted(from, to) = *clock {
+        lift(round, from, to)?; // before the mark: whoever is killed in between does it again
+    }
+    let mark = remember(round.lock, last, here, clock);
+    if (was_doubted || mark.doubt.is_some())
+        && round.lock.is_some()
+        && let Err(error) = round.context.site.show_doubt(&mark)
+    {
+        tracing::debug!(%error, "cannot show the status page that the clock is not believed");
+    }
+    hurry_retries(round, clock)
+}
+
+impl WallClock {
+    fn found(belief: Belief, last: Option<&RoundMark>, here: &TickMark) -> Self {
+        match belief {
+            Belief::Good if last.is_some_and(|last| is_jump(last, here)) => Self::Jumped,
+            Belief::Good => Self::Trusted,
+            Belief::Back(from, to) => Self::Righted(from, to),
+            Belief::Accepted => {
+                Self::Accepted { leapt_from: last.and_then(|last| last.doubt.as_ref()).map(|doubt| doubt.right) }
+            }
+            Belief::Doubted(doubt) => Self::Doubted(doubt),
+        }
+    }
+}
+
 /// What to make of the clock. In a full round the admin's word counts, if there is one.
 fn believe(round: &Round, last: Option<&RoundMark>, here: &TickMark) -> Belief {
     let belief = last.map_or(Belief::Good, |last| judged(last, here));
-    if round.light || round.lock.is_none() {
+    if round.is_light() || round.lock.is_none() {
         return belief;
     }
     let accepted = round.context.site.take_accepted_clock();
@@ -82,18 +99,12 @@ pub fn judged(last: &RoundMark, here: &TickMark) -> Belief {
     judge(&last.round, last.doubt.as_ref(), here, clock_is_synchronised())
 }
 
-/// Whether nothing may expire in this round.
-fn is_calm(last: Option<&RoundMark>, here: &TickMark, belief: &Belief) -> bool {
-    *belief != Belief::Good || last.is_some_and(|last| is_jump(last, here))
-}
-
 /// Once, when the doubt begins, and once when it ends: cron mails it.
-fn tell(last: Option<&RoundMark>, belief: &Belief, now: Stamp) {
-    let was_doubted = last.is_some_and(|last| last.doubt.is_some());
-    match belief {
-        Belief::Doubted(doubt) if !was_doubted => logging::diagnostic_line(doubt_sentence(doubt, now)),
-        Belief::Back(..) => logging::diagnostic_line("the clock is right again"),
-        Belief::Accepted if was_doubted => {
+fn tell(was_doubted: bool, clock: &WallClock, now: Stamp) {
+    match clock {
+        WallClock::Doubted(doubt) if !was_doubted => logging::diagnostic_line(doubt_sentence(doubt, now)),
+        WallClock::Righted(..) => logging::diagnostic_line("the clock is right again"),
+        WallClock::Accepted { leapt_from: Some(_) } => {
             let now = now.rfc3339();
             logging::diagnostic_line(format!("the clock is believed from now on: it says {now}"));
         }
@@ -132,15 +143,15 @@ fn lift(round: &mut Round, from: Stamp, to: Stamp) -> anyhow::Result<()> {
 
 /// After the clock was set back, a retry may lie further ahead than it ever waits. While the clock is not believed, a retry
 /// is started when it has waited for so long by the clock that nobody sets.
-fn hurry_retries(round: &mut Round, belief: &Belief) -> anyhow::Result<()> {
+fn hurry_retries(round: &mut Round, clock: &WallClock) -> anyhow::Result<()> {
     if !round.store.view().has_late_retries(round.now.plus(TOLERANCE))? {
         return Ok(());
     }
     for (name, exporter) in &round.context.config.exporters {
         let (now, most) = (round.now, exporter.retry_max_delay);
-        let latest = match belief {
-            Belief::Doubted(doubt) if doubt.steady < most => continue,
-            Belief::Doubted(_) => now,
+        let latest = match clock {
+            WallClock::Doubted(doubt) if doubt.steady < most => continue,
+            WallClock::Doubted(_) => now,
             _ => now.plus(most),
         };
         let limit = now.plus(most).plus(TOLERANCE);
@@ -156,7 +167,7 @@ pub fn late_retries(view: &crate::store::View, exporter: &crate::config::Exporte
 
 /// In slices; what is not healed when the step's time is over is left to the next round.
 fn heal(round: &mut Round) -> anyhow::Result<()> {
-    let (now, end) = (round.now, slices::end());
+    let (now, end) = (round.now, step_end());
     let mut after = Some(0);
     round.repeat(end, |tx| {
         after = after.map(|id| tx.heal_jobs(now, id)).transpose()?.flatten();
@@ -173,16 +184,16 @@ fn heal(round: &mut Round) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// For a round that has no database: notes it, and tells whether nothing may expire.
+/// For a round that has no database: notes it, and tells whether the clock is trusted.
 pub fn look_without_database(lock: &File, now: Stamp) -> bool {
     let (last, here) = (RoundMark::read(lock), here(now));
     let belief = last.as_ref().map_or(Belief::Good, |last| judged(last, &here));
-    let is_calm = is_calm(last.as_ref(), &here, &belief);
+    let clock = WallClock::found(belief, last.as_ref(), &here);
     // What the clock has stamped wrongly is left to a round that can put it right.
-    if !matches!(belief, Belief::Back(..)) {
-        remember(Some(lock), last, here, &belief);
+    if !matches!(clock, WallClock::Righted(..)) {
+        remember(Some(lock), last, here, &clock);
     }
-    is_calm
+    clock.is_trusted()
 }
 
 /// As the last round has left it in the tick's own lock, else in the database.
@@ -196,11 +207,10 @@ fn last_round(round: &Round) -> anyhow::Result<Option<RoundMark>> {
 }
 
 /// At the beginning of the round: whatever becomes of it and of the database, the next one is not the first after a jump.
-fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, belief: &Belief) -> RoundMark {
+fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, clock: &WallClock) -> RoundMark {
     let last = last.unwrap_or_else(|| RoundMark::first(here.clone()));
     let gap = passed(&last.round, &here).unwrap_or_else(|| here.at.since(last.round.at));
-    let doubt = if let Belief::Doubted(doubt) = belief { Some(doubt.clone()) } else { None };
-    let mark = RoundMark { round: here, gap, doubt, ..last };
+    let mark = RoundMark { round: here, gap, doubt: clock.doubt().cloned(), ..last };
     if let Some(Err(error)) = lock.map(|lock| mark.write(lock)) {
         tracing::debug!(%error, "cannot write the mark of the round");
     }
@@ -211,15 +221,15 @@ fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, belief
 pub fn mark(round: &mut Round) -> anyhow::Result<()> {
     let mark = here(round.now);
     let keep_news = notify::wants_successes(round);
-    let begins = round.begins;
+    let stays = if let Mode::First { stays } = round.mode { Some(stays) } else { None };
     round.store.immediate(|tx| {
         if !keep_news {
             tx.forget_news()?;
         }
         tx.mark_tick(&mark)?;
-        Ok(begins.map_or(Ok(()), |until| tx.mark_ticks(&ticks(tx.ticks()?, mark.at, until)))?)
+        Ok(stays.map_or(Ok(()), |stays| tx.mark_ticks(&ticks(tx.ticks()?, mark.at, mark.at.plus(stays))))?)
     })?;
-    restored::remember(round)
+    database::remember(round)
 }
 
 /// When ticks come, after one has begun now. A distance that no crontab has is not taken for one.

@@ -3,7 +3,11 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Round, plan::PlanStep, slices::end, standstill::Still};
+use super::{
+    plan::PlanStep,
+    round::{Round, step_end},
+    standstill::Still,
+};
 use crate::{
     config::{Config, Exporter, Schedule},
     context::Context,
@@ -55,10 +59,10 @@ impl fmt::Display for Why {
 
 /// Deletes them all, as far as the time of a round goes.
 pub fn rows(round: &mut Round) -> anyhow::Result<()> {
-    if round.clock_doubt.is_some() {
+    if round.clock.doubt().is_some() {
         return Ok(()); // nor for their number: which ones are the oldest is not known
     }
-    let end = end();
+    let end = step_end();
     let still = Still::look(round)?;
     still.write(round)?;
     let mut told = 0;
@@ -78,7 +82,7 @@ pub fn rows(round: &mut Round) -> anyhow::Result<()> {
 }
 
 fn drop_expired(round: &mut Round, still: &Still, end: Duration, told: &mut u64) -> anyhow::Result<()> {
-    while !round.calm && since_boot() < end {
+    while round.clock.is_trusted() && since_boot() < end {
         let gone = expired_but(round, still)?;
         if gone.is_empty() {
             break;
@@ -93,7 +97,7 @@ fn drop_expired(round: &mut Round, still: &Still, end: Duration, told: &mut u64)
             Ok(())
         });
         // A plan has said so already.
-        for line in dropped.into_iter().filter(|_| round.plan.is_none()) {
+        for line in dropped.into_iter().filter(|_| !round.is_plan()) {
             *told += 1;
             if *told <= MOST_TOLD {
                 logging::diagnostic_line(line);

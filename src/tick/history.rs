@@ -2,13 +2,12 @@
 //!
 //! What tells least goes first: logs of successes, then their rows, then the rest, failures with their logs; of each
 //! the oldest. An attempt that runs is not touched.
+//!
+//! One sample a minute of how full the queues are, kept for a week: the plots of the status page are drawn from them.
 
 use std::{thread::sleep, time::Duration};
 
-use super::{
-    Round,
-    slices::{self, end},
-};
+use super::round::{Round, step_end};
 use crate::{
     model::{
         clock::{Stamp, since_boot},
@@ -29,11 +28,11 @@ const ALWAYS: Stamp = Stamp(i64::MAX);
 
 /// Forgets what is too old and too much.
 pub fn trim(round: &mut Round) -> anyhow::Result<()> {
-    let end = end();
-    if round.clock_doubt.is_some() {
+    let end = step_end();
+    if round.clock.doubt().is_some() {
         return for_the_disk(round, end); // without space nothing could be recorded
     }
-    if !round.calm {
+    if round.clock.is_trusted() {
         let keep = &round.context.config.history;
         let (old, old_ok) = (round.now.minus(keep.keep), round.now.minus(keep.keep_ok_logs));
         give_up(round, Part::OkLogs, old_ok, u64::MAX, end)?;
@@ -125,7 +124,7 @@ fn remove_logs(round: &mut Round, attempts: &[Oldest]) {
 
 /// Gives pages of the database that hold nothing any more back to the file system.
 pub fn shrink(round: &mut Round) -> anyhow::Result<()> {
-    shrink_until(round, slices::end())
+    shrink_until(round, step_end())
 }
 
 fn shrink_until(round: &Round, end: Duration) -> anyhow::Result<()> {
@@ -140,4 +139,23 @@ fn shrink_until(round: &Round, end: Duration) -> anyhow::Result<()> {
         sleep(REST);
     }
     Ok(())
+}
+
+const SAMPLE_EVERY: Duration = Duration::from_mins(1);
+const SAMPLES_KEEP: Duration = Duration::from_hours(7 * 24);
+/// So many are forgotten under one lock.
+const SAMPLES_BATCH: u32 = 1000;
+
+/// Takes the sample of this minute, if no round has taken it.
+pub fn sample(round: &mut Round) -> anyhow::Result<()> {
+    let now = round.now;
+    if round.clock.doubt().is_some() {
+        return Ok(()); // it would be plotted where it does not belong
+    }
+    if round.store.view().last_sample()?.is_some_and(|last| now.since(last) < SAMPLE_EVERY && last <= now) {
+        return Ok(());
+    }
+    round.store.immediate(|tx| Ok(tx.add_sample(now)?))?;
+    round
+        .repeat(step_end(), |tx| Ok(tx.trim_samples(now.minus(SAMPLES_KEEP), SAMPLES_BATCH)? == SAMPLES_BATCH as usize))
 }

@@ -1,20 +1,28 @@
 //! One run per claimed job: ourselves again, the attempt's locked file as its stdin, its log as stdout and stderr.
 //!
 //! Running ourselves again beats a bare fork: no database handle, lock or buffer is carried over by accident.
+//!
+//! Jobs whose run has started nothing, since the machine or the configuration did not let it: they are queued, and the
+//! admin is told why.
 
 use std::{
+    collections::BTreeMap,
     fs::{File, OpenOptions},
     io,
     os::unix::{fs::OpenOptionsExt, process::CommandExt},
     process::{Child, Command, ExitStatus},
 };
 
+use anyhow::Context as _;
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
-use super::{Round, Trouble, claim::Seat};
+use super::{
+    claim::Seat,
+    round::{Mode, Round, Trouble},
+};
 use crate::{
     context::Context,
-    exit::Exit,
+    exit::{Exit, Failure},
     model::{
         clock::Stamp,
         failpoint, format,
@@ -22,7 +30,7 @@ use crate::{
         passing,
     },
     run::{CLAIM, CONFIG},
-    site::{ActivityEvent, LockMetadata},
+    site::{ActivityEvent, LockMetadata, Probe},
 };
 
 /// Characters of the filename that `ps` shows of a run. The colon behind it keeps its end from being taken for the name of
@@ -133,4 +141,49 @@ pub fn started_nothing(status: ExitStatus) -> bool {
 pub fn wait_for(children: Vec<Child>) -> bool {
     let ends: Vec<_> = children.into_iter().filter_map(|mut child| child.wait().ok()).collect();
     ends.into_iter().any(started_nothing)
+}
+
+/// After the round that launched them. A tick that is at work now tells it in its own round.
+pub fn tell_returned(context: &Context) -> Result<(), Failure> {
+    let Some(lock) = context.site.take_tick()? else { return Ok(()) };
+    let mut store = context.open_store_for_tick()?;
+    let mut round = Round::new(context, &mut store, Some(&lock), Mode::Full);
+    round.step("returned", take_back);
+    round.tell();
+    if round.trouble == Trouble::NothingStarts { Err(Failure::code(Exit::Io)) } else { Ok(()) }
+}
+
+/// Gives back what the runs could not give back themselves, and tells each reason once.
+pub fn take_back(round: &mut Round) -> anyhow::Result<()> {
+    let work = || format!("cannot read {}", round.context.site.work().display());
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    for attempt in round.context.site.attempts_on_disk().with_context(work)? {
+        match take_back_one(round, &attempt) {
+            Ok(Some(why)) => *reasons.entry(why).or_default() += 1,
+            Ok(None) => {}
+            Err(error) => round.problem(format!("cannot queue the job of attempt {attempt} again: {error:#}")),
+        }
+    }
+    reasons.remove("");
+    for (why, runs) in reasons {
+        let jobs = if runs == 1 { "its job is".to_owned() } else { format!("the jobs of {runs} runs are") };
+        round.nothing_starts(&why, &format!("a run could not start its exporter: {why}; {jobs} queued again"));
+    }
+    Ok(())
+}
+
+/// Why the run of this attempt has started nothing; told once.
+fn take_back_one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<Option<String>> {
+    let site = &round.context.site;
+    if site.lock_metadata(attempt).map_or(true, |note| note.refused.is_none()) {
+        return Ok(None);
+    }
+    // One that still ends is the next round's.
+    let Probe::Free(lock) = site.try_take(attempt) else { return Ok(None) };
+    let note = LockMetadata::read(&lock)?;
+    if let Some(claim) = round.store.view().claim_of(attempt)? {
+        round.store.immediate(|tx| Ok(tx.give_back(&claim, Stamp::now())?))?;
+    }
+    LockMetadata { refused: None, ..note.clone() }.write(&lock)?;
+    Ok(note.refused)
 }

@@ -5,33 +5,27 @@
 
 use std::{
     fs::File,
-    os::fd::AsFd,
     process::{Child, ExitStatus},
     thread::sleep,
     time::Duration,
 };
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
 use super::{
-    Left, Round, Trouble,
-    force::{Change, InForce},
-    launch, open_store, schedule,
-    signals::StopSignals,
-    tell_broken,
+    Left, launch, open_store,
+    reload::{Change, InForce},
+    round::{Mode, Round, Trouble},
+    schedule, tell_broken,
+    wake::{StopSignals, WakeSources},
 };
 use crate::{
     context::Context,
     exit::Failure,
-    logging,
     model::{
         clock::{Stamp, since_boot},
         estimate::Ticks,
         failpoint,
     },
-    site::Doorbell,
     store::{Pulse, Store, at_once},
-    supervise::give_back,
 };
 
 /// Rings within this time after a round are one round; a lone one is heard at once.
@@ -52,8 +46,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub fn stay(force: &mut InForce, time: Duration, signals: StopSignals) -> Result<Left, Failure> {
     let context = &force.context;
     let until = since_boot().saturating_add(time);
-    let bell = listen(context);
-    let lock = succeed(context, &signals).map_err(|error| context.instead(error.into(), None))?;
+    let sources = WakeSources::open(context, signals);
+    let lock = succeed(context, &sources.signals).map_err(|error| context.instead(error.into(), None))?;
     let Some(lock) = lock else { return Ok(Left::default()) };
     failpoint::at("linger-took-lock");
     let store = open_store(context, &lock)?;
@@ -61,8 +55,7 @@ pub fn stay(force: &mut InForce, time: Duration, signals: StopSignals) -> Result
         force,
         lock,
         store,
-        bell,
-        signals,
+        sources,
         until,
         full_due: Duration::ZERO,
         is_new: true,
@@ -77,18 +70,9 @@ pub fn stay(force: &mut InForce, time: Duration, signals: StopSignals) -> Result
     linger.rounds()?;
     linger.say_early_end();
     failpoint::at("linger-over");
-    let Linger { signals, children, refused, lock: _lock, .. } = linger;
-    signals.let_go()?;
+    let Linger { sources, children, refused, lock: _lock, .. } = linger;
+    sources.signals.let_go()?;
     Ok(Left { children, cannot_start: refused.last })
-}
-
-/// Without a doorbell jobs are started later, but they are started: the round at the beginning, and whatever has a time.
-fn listen(context: &Context) -> Option<Doorbell> {
-    let told = |error| {
-        let bell = context.site.doorbell();
-        logging::diagnostic_line(format!("cannot listen to {}: {error}; {}", bell.display(), context.site.remedy()));
-    };
-    Doorbell::open(&context.site).map_err(told).ok()
 }
 
 /// The lock at once, or as the one successor of the tick that holds it.
@@ -104,18 +88,11 @@ fn succeed(context: &Context, signals: &StopSignals) -> std::io::Result<Option<F
     Ok(Some(lock))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
-    Bell,
-    Signal,
-}
-
 struct Linger<'a> {
     force: &'a mut InForce,
     lock: File,
     store: Store,
-    bell: Option<Doorbell>,
-    signals: StopSignals,
+    sources: WakeSources,
     /// Time since boot.
     until: Duration,
     full_due: Duration,
@@ -167,7 +144,7 @@ impl Linger<'_> {
     fn rounds(&mut self) -> Result<(), Failure> {
         loop {
             // Before the round: what rings during it is heard after it.
-            self.bell.as_ref().map(Doorbell::drain).transpose()?;
+            self.sources.drain()?;
             match self.force.look() {
                 Change::None => {}
                 Change::Elsewhere => return Ok(()),
@@ -193,21 +170,24 @@ impl Linger<'_> {
     /// One round; the time after which something may have changed without a ring.
     fn round(&mut self) -> Option<Duration> {
         let now = since_boot();
-        let mut round = Round::new(&self.force.context, &mut self.store, Some(&self.lock));
-        round.light = now < self.full_due;
+        let mode = match self.is_new {
+            true => Mode::First { stays: self.until.saturating_sub(now) },
+            false if now < self.full_due => Mode::Light,
+            false => Mode::Full,
+        };
+        let mut round = Round::new(&self.force.context, &mut self.store, Some(&self.lock), mode);
         round.refusal = self.refused.told.take();
-        round.begins = self.is_new.then(|| round.now.plus(self.until.saturating_sub(now)));
         round.go();
         self.refused.told = round.refusal.take();
         self.lost_lock = round.lost_lock;
         self.is_new = false;
-        if !round.light {
+        if !round.is_light() {
             self.full_due = now + FULL;
         }
         if round.trouble > Trouble::None {
             self.pause_until = now + PAUSE;
         }
-        self.clock_error_ms = round.clock_doubt.as_ref().map(|doubt| round.now.0.saturating_sub(doubt.right.0));
+        self.clock_error_ms = round.clock.doubt().map(|doubt| round.now.0.saturating_sub(doubt.right.0));
         match round.trouble {
             Trouble::NothingStarts => self.refused.again(now),
             _ if !round.children.is_empty() => self.refused.last = false,
@@ -243,8 +223,9 @@ impl Linger<'_> {
         self.look_at = since_boot() + LOOK;
         loop {
             let due = self.next_round(job.into_iter().chain(look_again).min());
-            let rang = self.rest(due.map_or(self.until, |due| due.min(self.until)).min(self.look_at), quiet_at)?;
-            let came = self.signals.came()?;
+            let until = due.map_or(self.until, |due| due.min(self.until)).min(self.look_at);
+            let rang = self.sources.rest(until, quiet_at, self.refused.deaf_until)?;
+            let came = self.sources.signals.came()?;
             if came.stop || self.until <= since_boot() {
                 return Ok(false);
             }
@@ -287,35 +268,6 @@ impl Linger<'_> {
             due = Some(due.map_or(next, |due| due.min(next)));
         }
         Ok(due)
-    }
-
-    /// Whether the bell rang until then (time since boot). Once it has been quiet for long, memory is given back.
-    fn rest(&self, until: Duration, quiet_at: Duration) -> nix::Result<bool> {
-        let left = |at: Duration| at.saturating_sub(since_boot());
-        if since_boot() < quiet_at {
-            let heard = self.poll(left(quiet_at.min(until)))?;
-            if heard.is_some() || until <= quiet_at {
-                return Ok(heard == Some(Heard::Bell));
-            }
-            give_back();
-        }
-        Ok(self.poll(left(until))? == Some(Heard::Bell))
-    }
-
-    /// What was heard within the time. The bell counts more.
-    fn poll(&self, time: Duration) -> nix::Result<Option<Heard>> {
-        // Rounded up: a rest of less than a millisecond must not become a busy loop.
-        let ms = i32::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX);
-        let read = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let mut fds = vec![read(self.signals.as_fd())];
-        let bell = self.bell.as_ref().filter(|_| self.refused.left().is_none());
-        fds.extend(bell.map(|bell| read(bell.as_fd())));
-        match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
-            Ok(0) => Ok(None),
-            Ok(_) if fds.get(1).and_then(PollFd::any).unwrap_or(false) => Ok(Some(Heard::Bell)),
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(Some(Heard::Signal)),
-            Err(error) => Err(error),
-        }
     }
 
     /// Takes the ends of runs that have ended. One that ended badly could not ring. One that has started nothing rings

@@ -1,64 +1,54 @@
 //! `pressroom tick`: reap ▸ prune ▸ schedule ▸ claim ▸ launch ▸ report, under `tick.lock`.
 //!
-//! A dry run carries out the same round on a private copy of the database, and what it would do besides is only noted as
-//! steps of a plan: what it prints is decided by the code that acts.
+//! Locks, in this order: `tick.next` (a waiting successor only), `tick.lock` for every step but never for an exporter's
+//! run, the lock of an attempt that is reaped or swept (never waited for), the database's write lock. A claim makes the
+//! lock of its new attempt inside the write transaction: nobody else can hold that one yet.
 //!
-//! The lock covers these steps and never an exporter's run. A step that fails for one job is reported and never stops
-//! the others (invariant 10).
+//! What a crash leaves, and who puts it right: before the claims are committed, lock files without a row (the sweep
+//! removes them); between the commit and a launch, started rows whose lock is free (reaped); after a launch the run holds
+//! the lock. Reaping records the result first, then the sweep removes the work directory and last the lock file. A
+//! schedule's job and its next time are one transaction. What was reported and not marked so is reported again.
+//!
+//! A step that fails for one job is reported and never stops the others (invariant 10). A dry run carries out the same
+//! round on a private copy of the database and notes what it would do besides: the code that acts decides what it prints.
 
-mod actions;
-pub mod adopt;
 mod claim;
 pub mod clock;
-mod dry;
-mod emergency;
-mod endings;
+pub mod database;
+mod dry_run;
 pub mod expire;
-mod force;
 mod history;
 mod launch;
 mod linger;
-mod mend;
-mod messenger;
-mod move_queue;
 mod notify;
 mod plan;
 pub mod prune;
+mod ready;
 mod reap;
+mod reload;
 mod report;
-pub mod restored;
-mod returned;
-mod root;
-mod sample;
+mod round;
 mod schedule;
 pub mod seats;
-mod signals;
-mod slices;
 pub mod standstill;
 mod sweep;
+mod wake;
 
-pub use self::root::refuse as refuse_root;
-
-use std::{collections::BTreeMap, fmt, fs::File, path::PathBuf, process::Child, time::Duration};
+use std::{fs::File, process::Child, time::Duration};
 
 use anyhow::Context as _;
+use nix::unistd::Uid;
 
 use super::{
     cli::{Global, TickArgs},
     context::Context,
     exit::{Exit, Failure},
     logging,
-    model::{
-        clock::{Doubt, Stamp},
-        failpoint,
-    },
+    model::{clock::Stamp, failpoint},
     site::{Site, machine_id},
     store::Store,
     supervise::hear_children,
-    tick::{
-        plan::{HoldReason, PlanStep},
-        seats::Seats,
-    },
+    tick::round::{Mode, Round, Trouble, expect_lock},
 };
 
 /// One round, if no other tick is at work.
@@ -67,21 +57,21 @@ pub fn run(global: &Global, args: &TickArgs) -> Result<(), Failure> {
     let context = Context::load(global)?;
     Site::open(&context.config).map_err(anyhow::Error::from)?;
     if args.dry_run {
-        dry::run(&context, args.format)?;
+        dry_run::run(&context, args.format)?;
         return unless_broken(&context);
     }
-    root::refuse(&context, args.allow_root)?;
+    refuse_root(&context, args.allow_root)?;
     if args.accept_clock {
         accept_clock(&context)?;
     }
-    let signals = signals::StopSignals::hold()?;
-    let mut force = force::InForce::of(context);
+    let signals = wake::StopSignals::hold()?;
+    let mut force = reload::InForce::of(context);
     let left = match args.linger {
         Some(time) => linger::stay(&mut force, time, signals)?,
         None => once(&force.context, signals)?,
     };
     if args.wait && launch::wait_for(left.children) {
-        returned::tell(&force.context)?;
+        launch::tell_returned(&force.context)?;
     }
     if left.cannot_start { Err(Failure::code(Exit::Io)) } else { unless_broken(&force.context) }
 }
@@ -107,13 +97,12 @@ fn unless_broken(context: &Context) -> Result<(), Failure> {
 }
 
 /// A plain tick: if another one is at work, there is nothing to do.
-fn once(context: &Context, signals: signals::StopSignals) -> Result<Left, Failure> {
+fn once(context: &Context, signals: wake::StopSignals) -> Result<Left, Failure> {
     let lock = context.site.take_tick().with_context(|| format!("cannot lock {}", context.site.tick_lock().display()));
     let lock = lock.map_err(|error| context.instead(error.into(), None))?;
     let Some(lock) = lock else { return Ok(Left::default()) };
     let mut store = open_store(context, &lock)?;
-    let mut round = Round::new(context, &mut store, Some(&lock));
-    round.begins = Some(round.now);
+    let mut round = Round::new(context, &mut store, Some(&lock), Mode::First { stays: Duration::ZERO });
     round.go();
     let left = Left { children: round.children, cannot_start: round.trouble == Trouble::NothingStarts };
     signals.let_go()?;
@@ -124,7 +113,9 @@ fn once(context: &Context, signals: signals::StopSignals) -> Result<Left, Failur
 /// configuration holds back is told once, before the first round.
 fn open_store(context: &Context, lock: &File) -> Result<Store, Failure> {
     let store = match context.open_store_for_tick() {
-        Err(_) if emergency::is_full(context) && emergency::free(context, lock) => context.open_store_for_tick()?,
+        Err(_) if prune::is_full(context) && prune::free_without_database(context, lock) => {
+            context.open_store_for_tick()?
+        }
         opened => opened?,
     };
     let mut store = store;
@@ -140,107 +131,21 @@ fn tell_broken(context: &Context) {
     }
 }
 
-/// The file of the lock is gone, or it is another one: a second tick can be at work.
-#[derive(Debug)]
-struct LostLock(PathBuf);
-
-impl std::error::Error for LostLock {}
-
-impl fmt::Display for LostLock {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.0.display();
-        write!(
-            to,
-            "{path} was removed while this tick held it, so this tick ends; keep what removed it away from there"
-        )
+/// Refuses root, naming the user to become, unless that was asked for and the site is root's.
+pub fn refuse_root(context: &Context, allowed: bool) -> Result<(), Failure> {
+    if !Uid::effective().is_root() {
+        return Ok(());
     }
+    let advice = match context.site.owner() {
+        // Whatever root leaves there the owner could neither publish into nor sweep.
+        Ok(owner) if !context.site.is_owner() => format!("become {owner}"),
+        _ if allowed => return Ok(()),
+        _ => "become the user of the crontab, or give --allow-root in a container".to_owned(),
+    };
+    Err(Failure::because(Exit::Config, format!("exporters must not run as root; {advice}")))
 }
 
-/// Looked at before each round, and once more where jobs are claimed. A dry run has no lock.
-fn expect_lock(context: &Context, lock: Option<&File>) -> anyhow::Result<()> {
-    match lock.filter(|lock| !context.site.is_tick_lock(lock)) {
-        None => Ok(()),
-        Some(_) => Err(LostLock(context.site.tick_lock()).into()),
-    }
-}
-
-/// The worst that a round has met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Trouble {
-    None,
-    /// Something was told, which an immediate next round would only meet again.
-    Told,
-    /// The machine lets nothing be started.
-    NothingStarts,
-}
-
-/// What a dry run has noted.
-#[derive(Default)]
-struct Plan {
-    steps: Vec<PlanStep>,
-    /// After the claims.
-    seats: Option<Seats>,
-    /// Jobs that had their turn and are not started, and why.
-    aside: BTreeMap<i64, HoldReason>,
-    /// Bytes of the cached files that would be removed.
-    freed: u64,
-}
-
-/// One round: its moment, what it may touch, and what it has to say at its end.
-pub struct Round<'a> {
-    context: &'a Context,
-    store: &'a mut Store,
-    /// The tick's own lock; a dry run has none.
-    lock: Option<&'a File>,
-    now: Stamp,
-    /// After a jump of the clock or a long silence nothing is expired in the first round (invariant 11).
-    calm: bool,
-    /// The clock cannot be believed: nothing is rewritten, nor removed for its age or its number.
-    clock_doubt: Option<Doubt>,
-    /// A clock that was behind until now has stamped between these moments of its own.
-    misdated: Option<(Stamp, Stamp)>,
-    /// A clock that was not believed is believed now: from this moment to the present one no time has passed.
-    leapt_from: Option<Stamp>,
-    /// A ring has caused it: only what starts jobs is done, the rest is left to the next full round.
-    light: bool,
-    /// It is the first one of its tick: until when that tick stays.
-    begins: Option<Stamp>,
-    /// Something holds jobs back that ends without a ring: look again then.
-    look_again: Option<Duration>,
-    problems: Vec<String>,
-    trouble: Trouble,
-    /// Another tick may be at work: nothing more is done.
-    lost_lock: bool,
-    /// Why nothing could be started, as it was told last: a lingering tick hands it on, since once is enough.
-    refusal: Option<String>,
-    children: Vec<Child>,
-    /// What a dry run would do. A round that acts has none.
-    plan: Option<Plan>,
-}
-
-impl<'a> Round<'a> {
-    pub fn new(context: &'a Context, store: &'a mut Store, lock: Option<&'a File>) -> Self {
-        Self {
-            context,
-            store,
-            lock,
-            now: Stamp::now(),
-            calm: false,
-            clock_doubt: None,
-            misdated: None,
-            leapt_from: None,
-            light: false,
-            begins: None,
-            look_again: None,
-            problems: Vec::new(),
-            trouble: Trouble::None,
-            lost_lock: false,
-            refusal: None,
-            children: Vec::new(),
-            plan: None,
-        }
-    }
-
+impl Round<'_> {
     /// Every step, whatever becomes of the ones before it.
     pub fn go(&mut self) {
         if let Err(error) = expect_lock(self.context, self.lock) {
@@ -248,17 +153,17 @@ impl<'a> Round<'a> {
             logging::diagnostic_line(error);
             return;
         }
-        if !self.light {
-            self.step("database", restored::look); // before the clock's look, which marks the round and may heal its stamps
+        if !self.is_light() {
+            self.step("database", database::adopt_replaced); // before the clock's look, which marks the round and may heal its stamps
         }
         self.decide();
-        self.step("endings", endings::show);
-        self.step("report", report::failures);
-        self.step("report", report::successes);
-        if !self.light {
+        self.step("endings", report::endings);
+        self.step("failures", report::failures);
+        self.step("successes", report::successes);
+        if !self.is_light() {
             failpoint::at("tick-before-mark");
-            self.step("actions", actions::log);
-            self.step("sample", sample::take);
+            self.step("actions", report::actions);
+            self.step("sample", history::sample);
             self.step("mark", clock::mark);
             self.step("shrink", history::shrink);
             failpoint::at("tick-before-checkpoint");
@@ -267,102 +172,28 @@ impl<'a> Round<'a> {
         self.tell();
     }
 
-    /// The moment for what was to happen at a time: that of the clock, or what it should be.
-    fn right_now(&self) -> Stamp {
-        self.clock_doubt.as_ref().map_or(self.now, |doubt| doubt.right)
-    }
-
     /// Which jobs end, go and start. A dry run leaves out what decides about none.
     fn decide(&mut self) {
         self.step("clock", clock::look);
         failpoint::at("tick-before-reap");
-        if !self.light && self.plan.is_none() {
-            self.step("returned", returned::jobs);
+        if !self.is_light() && !self.is_plan() {
+            self.step("returned", launch::take_back);
         }
         self.step("reap", reap::all);
-        self.step("mend", mend::all);
-        if !self.light {
+        self.step("patrol", database::patrol);
+        if !self.is_light() {
             self.step("prune", prune::files);
             self.step("expire", expire::rows);
-            if self.plan.is_none() {
+            if !self.is_plan() {
                 self.step("sweep", sweep::all);
                 self.step("history", history::trim); // last: what others have left takes more room than what it tells
             }
-            self.step("rehome", move_queue::jobs);
+            self.step("move", ready::move_homeless);
         }
         schedule::due(self);
-        self.step("wake", claim::wake);
+        self.step("wake", ready::wake);
         failpoint::at("tick-before-claim");
         self.step("claim", claim::fill_seats);
-        self.step("mend", mend::met);
-    }
-
-    fn step(&mut self, name: &str, step: impl FnOnce(&mut Self) -> anyhow::Result<()>) {
-        if let Err(error) = step(self) {
-            self.lost_lock |= error.is::<LostLock>();
-            let sentence = format!("{name}: {error:#}");
-            match self.trouble {
-                Trouble::NothingStarts if name == "claim" => self.nothing_starts(&sentence, &sentence),
-                _ => self.problem(sentence),
-            }
-        }
-    }
-
-    fn problem(&mut self, sentence: String) {
-        self.trouble = self.trouble.max(Trouble::Told);
-        match &mut self.plan {
-            Some(plan) => plan.steps.push(PlanStep::Problem { text: sentence }),
-            None => self.problems.push(sentence),
-        }
-    }
-
-    /// Told as well, which is no reason to put the next round off.
-    fn also(&mut self, mut sentences: Vec<String>) {
-        match &mut self.plan {
-            Some(plan) => plan.steps.extend(sentences.into_iter().map(|text| PlanStep::Problem { text })),
-            None => self.problems.append(&mut sentences),
-        }
-    }
-
-    /// Notes a step, if this is a plan.
-    fn note(&mut self, step: impl FnOnce() -> PlanStep) {
-        if let Some(plan) = &mut self.plan {
-            plan.steps.push(step());
-        }
-    }
-
-    /// The machine refuses, for this reason, which is told unless it was told last.
-    fn nothing_starts(&mut self, why: &str, sentence: &str) {
-        self.trouble = Trouble::NothingStarts;
-        if self.refusal.as_deref() != Some(why) {
-            self.refusal = Some(why.to_owned());
-            self.problems.push(sentence.to_owned());
-        }
-    }
-
-    /// For `status`. What was told by an earlier round of this tick stays as it is.
-    fn note_refused(&self) {
-        let stops = self.trouble == Trouble::NothingStarts;
-        if stops && self.problems.is_empty() || self.lock.is_none() {
-            return;
-        }
-        let why = self.problems.join("; ");
-        if let Err(error) = self.context.site.note_refused(stops.then_some(&*why)) {
-            tracing::debug!(%error, "cannot note for status that nothing can be started");
-        }
-    }
-
-    /// On stderr, so that cron mails it. What has stopped the steps comes first.
-    fn tell(&mut self) {
-        if self.trouble != Trouble::None
-            && let Some(sentence) = self.context.site.queue_refusal(&self.context.config)
-        {
-            self.trouble = Trouble::NothingStarts;
-            self.problems.insert(0, sentence);
-        }
-        self.note_refused();
-        for problem in self.problems.drain(..) {
-            logging::diagnostic_line(self.context.site.with_whole_command(&problem));
-        }
+        self.step("unreadable rows", database::remove_met);
     }
 }

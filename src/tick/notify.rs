@@ -1,11 +1,25 @@
 //! What `notify.command` is told: one JSON object for a job, one summary for several. A notice stays until the command has
 //! taken it; one that it does not take within a day is given up.
+//!
+//! Runs a command that is told something on its stdin. Neither one that does not read nor one that does not end may
+//! hold up the tick.
 
-use std::time::Duration;
+use std::{
+    io::{self, ErrorKind, Write},
+    os::unix::process::CommandExt,
+    process::{Child, ChildStdin, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
 use serde_json::{Value, json};
 
-use super::{Round, messenger};
+use super::round::Round;
 use crate::{
     logging,
     model::{
@@ -14,12 +28,13 @@ use crate::{
         job::{Attempt, Record},
     },
     store::{Notice, NoticeEvent},
+    supervise::with_file_limit,
 };
 
 /// So many jobs are in one message. The others follow in later rounds.
 const MOST: u32 = 20;
 /// What the command has not taken after so long is given up.
-const PATIENCE: Duration = Duration::from_hours(24);
+const NOTICE_KEEP: Duration = Duration::from_hours(24);
 /// The longest pause between two tries.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 /// So many notices are kept; beyond them the oldest are given up.
@@ -54,7 +69,7 @@ pub fn hand_over(round: &mut Round) -> anyhow::Result<()> {
             _ => {}
         }
     }
-    if round.light || round.calm { Ok(()) } else { give_up(round) }
+    if round.is_light() || !round.clock.is_trusted() { Ok(()) } else { give_up(round) }
 }
 
 /// `false`: the command has failed.
@@ -67,7 +82,7 @@ fn tell(round: &mut Round, event: NoticeEvent) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let message = message(round, event, &notices)?;
-    let sent = messenger::send(&notify.command, &format!("{message}\n"));
+    let sent = send(&notify.command, &format!("{message}\n"));
     let now = Stamp::now();
     round.store.immediate(|tx| {
         notices.iter().try_for_each(|notice| match &sent {
@@ -89,7 +104,7 @@ fn pause(tries: u32) -> Duration {
 }
 
 fn give_up(round: &mut Round) -> anyhow::Result<()> {
-    let (before, latest) = (round.now.minus(PATIENCE), Stamp::now().plus(LONGEST_PAUSE));
+    let (before, latest) = (round.now.minus(NOTICE_KEEP), Stamp::now().plus(LONGEST_PAUSE));
     let lost = round.store.immediate(|tx| Ok(tx.give_up_notices(before, latest, MOST_KEPT, BATCH)?))?;
     if lost > 0 {
         let what = crate::model::format::count(lost as u64, "job");
@@ -178,6 +193,57 @@ fn success(notice: &Notice, attempt: Option<&Attempt>) -> Value {
 
 fn params(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
+}
+
+const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+const COMMAND_LOOK: Duration = Duration::from_millis(10);
+
+/// Runs the command in a process group of its own, which is ended after ten seconds.
+pub fn send(command: &[String], message: &str) -> io::Result<()> {
+    let (program, args) = command.split_first().ok_or_else(|| io::Error::other("it is empty"))?;
+    let mut command = Command::new(program);
+    command.args(args).process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = with_file_limit(|| command.spawn())?;
+    let sent = deliver(&mut child, message.as_bytes());
+    if !matches!(sent, Ok(true)) {
+        let group = i32::try_from(child.id()).map_err(io::Error::other)?;
+        // It is not reaped yet, so its number is still its own.
+        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        child.wait()?;
+    }
+    if sent? { Ok(()) } else { Err(io::Error::other("it took more than 10 s and was ended")) }
+}
+
+/// `false`: the time is over. What is not read is no fault of the message.
+fn deliver(child: &mut Child, mut rest: &[u8]) -> io::Result<bool> {
+    let mut stdin = child.stdin.take();
+    if let Some(stdin) = &stdin {
+        fcntl(stdin, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    }
+    let end = Instant::now() + COMMAND_LIMIT;
+    while Instant::now() < end {
+        if !feed(stdin.as_mut(), &mut rest) {
+            stdin = None;
+        }
+        if let Some(status) = child.try_wait()? {
+            return if status.success() { Ok(true) } else { Err(io::Error::other(status.to_string())) };
+        }
+        sleep(COMMAND_LOOK);
+    }
+    Ok(false)
+}
+
+/// Writes what the pipe takes. `false`: that was all, or nobody reads any more.
+fn feed(stdin: Option<&mut ChildStdin>, rest: &mut &[u8]) -> bool {
+    let Some(stdin) = stdin else { return false };
+    while !rest.is_empty() {
+        match stdin.write(rest) {
+            Ok(length) => *rest = &rest[length..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
+        }
+    }
+    false
 }
 
 #[cfg(test)]

@@ -1,14 +1,21 @@
 //! Files that nobody can be waiting for are removed: under a short write lock, which publishing needs, too (invariant 8).
+//!
+//! A disk so full that the database cannot be opened: what frees space must not need any.
+//!
+//! Only files that have expired go, and only under the tick's lock. Nobody can publish meanwhile, since that takes the
+//! database, and a file that was made anew since it was scanned is another one and stays.
 
-use std::time::Duration;
+use std::{fs::File, time::Duration};
 
 use super::{
-    Round,
+    clock,
     plan::{Moment, PlanStep},
+    round::{Round, WallClock},
 };
 use crate::{
     cache::{CacheEntry, Chosen, choose},
     context::Context,
+    logging,
     model::{clock::Stamp, failpoint},
     site::{self, ActivityEvent},
     store::View,
@@ -21,20 +28,26 @@ const AHEAD: Duration = Duration::from_mins(1);
 pub fn files(round: &mut Round) -> anyhow::Result<()> {
     let mut problems = Vec::new();
     let mut entries = round.context.cache.scan(&mut problems);
-    if round.plan.is_some() {
+    if round.is_plan() {
         for entry in &mut entries {
             entry.made = healed(entry.made, round.now);
         }
-    } else if round.clock_doubt.is_none() {
-        let misdated = round.misdated.filter(|(_, to)| *to < round.now);
+    } else if round.clock.doubt().is_none() {
+        let misdated = match round.clock {
+            WallClock::Righted(from, to) if to < round.now => Some((from, to)),
+            _ => None,
+        };
         round.context.cache.heal(&mut entries, round.now, misdated, &mut problems);
     }
-    let chosen =
-        if round.calm { Chosen::default() } else { chosen(round.context, &round.store.view(), &entries, round.now) };
+    let chosen = if round.clock.is_trusted() {
+        chosen(round.context, &round.store.view(), &entries, round.now)
+    } else {
+        Chosen::default()
+    };
     failpoint::at("prune-chose");
-    let removed = if round.plan.is_some() { foresee(round, &chosen)? } else { remove(round, &chosen, &mut problems)? };
+    let removed = if round.is_plan() { foresee(round, &chosen)? } else { remove(round, &chosen, &mut problems)? };
     round.also(problems);
-    if round.plan.is_none() {
+    if !round.is_plan() {
         reserve(round);
     }
     figures(round, &entries, &removed)
@@ -47,7 +60,7 @@ fn healed(made: Stamp, now: Stamp) -> Stamp {
 
 /// What a round would remove, for a plan.
 fn foresee(round: &mut Round, chosen: &Chosen) -> anyhow::Result<Vec<CacheEntry>> {
-    if round.calm {
+    if !round.clock.is_trusted() {
         round.note(|| PlanStep::Calm { why: "the clock was set, or nobody has ticked for ten minutes" });
     }
     let mut removed = Vec::new();
@@ -60,7 +73,7 @@ fn foresee(round: &mut Round, chosen: &Chosen) -> anyhow::Result<Vec<CacheEntry>
     for (entry, _) in &chosen.expired {
         round.note(|| PlanStep::Expire { filename: entry.filename.clone() });
     }
-    if let Some(plan) = &mut round.plan {
+    if let Some(plan) = round.plan_mut() {
         plan.freed = removed.iter().fold(0, |sum, entry| sum.saturating_add(entry.size));
     }
     Ok(removed)
@@ -135,4 +148,35 @@ fn reserve(round: &mut Round) {
     if let Err(error) = outcome {
         tracing::warn!(path = %site.reserve().display(), %error, "the reserve cannot be used");
     }
+}
+
+/// Bytes. With less, the database cannot be relied on to open.
+const FULL: u64 = 1 << 20;
+
+/// Whether there is no space for the database: on the disk, or within a quota.
+pub fn is_full(context: &Context) -> bool {
+    site::room(&context.site.queue()).is_ok_and(|free| free < FULL)
+}
+
+/// Removes expired files without looking at the queue; tells whether there were any. After a jump of the clock the round
+/// is left out, as any other is (invariant 11).
+pub fn free_without_database(context: &Context, lock: &File) -> bool {
+    let now = Stamp::now();
+    if !clock::look_without_database(lock, now) {
+        return false;
+    }
+    let mut problems = Vec::new();
+    let entries = context.cache.scan(&mut problems);
+    let config = &context.config.cache;
+    let pinned = |_: &CacheEntry| false; // nobody knows
+    let expired = choose(&entries, |exporter| rules(context, exporter), config.grace, u64::MAX, now, pinned).gone;
+    let removed = expired.iter().filter(|entry| context.cache.remove(entry).unwrap_or(false)).count();
+    problems.iter().for_each(logging::diagnostic_line);
+    // Some file systems only count as free what a commit of theirs has freed.
+    if let Ok(cache) = File::open(context.site.cache())
+        && removed > 0
+    {
+        let _ = nix::unistd::syncfs(cache);
+    }
+    removed > 0
 }

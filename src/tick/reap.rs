@@ -5,8 +5,8 @@ use std::{fs::File, path::PathBuf, thread::sleep, time::Duration};
 use anyhow::Context as _;
 
 use super::{
-    Round,
     plan::{Moment, Next, PlanStep},
+    round::Round,
 };
 use crate::{
     model::{
@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Looks at every started job. One that cannot be reaped is reported and does not stop the rest.
 pub fn all(round: &mut Round) -> anyhow::Result<()> {
     let mut held = round.store.view().started()?;
-    for attempt in 0..if round.light { 1 } else { TRIES } {
+    for attempt in 0..if round.is_light() { 1 } else { TRIES } {
         if attempt > 0 && !held.is_empty() {
             sleep(PAUSE);
         }
@@ -82,14 +82,14 @@ fn unless_held(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Res
 /// The lock, if nobody holds it; a plan only looks.
 pub fn try_take(round: &Round, attempt: &AttemptId) -> Probe {
     let site = &round.context.site;
-    if round.plan.is_some() { site.look_at_lock(attempt) } else { site.try_take(attempt) }
+    if round.is_plan() { site.look_at_lock(attempt) } else { site.try_take(attempt) }
 }
 
 /// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
 fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<()> {
     let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
     let note = lock.map(LockMetadata::read).transpose().context("cannot read its lock")?;
-    if round.light && note.as_ref().is_some_and(|note| note.is_stuck) {
+    if round.is_light() && note.as_ref().is_some_and(|note| note.is_stuck) {
         return Ok(()); // looked at by the next full round
     }
     failpoint::at("reap-took-lock");
@@ -129,7 +129,7 @@ pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::R
     }
     let note = lock.map(LockMetadata::read).transpose().context("cannot read its lock")?;
     let ids = ids(attempt, note.as_ref())?;
-    if round.plan.is_some() {
+    if round.is_plan() {
         return Ok(if note.is_some_and(|note| note.is_stuck) { still_there(&ids) } else { Swept::Gone });
     }
     if note.as_ref().is_some_and(|note| note.is_stuck) {
@@ -236,14 +236,14 @@ fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<
     let exporter = round.context.config.exporters.get(&claim.exporter);
     let limits = exporter.map_or_else(|| claim.limits.clone(), |exporter| fit::limits(exporter, &claim.limits));
     let note = match round.context.site.lock_metadata(attempt) {
-        Err(_) if round.plan.is_some() => return Ok(false), // for another user than the tick's
+        Err(_) if round.is_plan() => return Ok(false), // for another user than the tick's
         note => note.context("cannot read its lock")?,
     };
     let allowed = limits.overdue_after();
     if note.ended.is_some() || note.boot_id != boot_id()? || elapsed(&note) <= allowed {
         return Ok(false);
     }
-    if round.plan.is_some() {
+    if round.is_plan() {
         round.note(|| PlanStep::Kill(job.into()));
         return finish(round, job, None).map(|()| true);
     }

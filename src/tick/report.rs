@@ -1,18 +1,31 @@
 //! Each newly failed job is reported once on stderr, which cron mails, and noted for `notify.command`.
+//!
+//! What administrators did goes from the database, where the web user can write it, into the activity log.
+//!
+//! With `-v`: the attempts that have ended since the last look. Their runs are processes of their own, which have no
+//! stderr but the log of their exporter.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
 
-use super::{Round, notify, slices::end};
+use super::{
+    notify,
+    round::{Round, step_end},
+};
 use crate::{
     logging,
     model::{
-        clock::since_boot,
+        clock::{Stamp, since_boot},
         failpoint,
         job::{Attempt, Job},
         retry::PERMANENT,
         status::Outcome,
     },
-    store::Notice,
+    site::ActivityEvent,
+    store::{Action, AttemptOrder, AttemptQuery, JobFilter, Notice},
 };
 
 /// More failures than this in one round are only counted.
@@ -22,7 +35,7 @@ const BATCH: u32 = 500;
 
 /// Tells about failures that nobody has been told about.
 pub fn failures(round: &mut Round) -> anyhow::Result<()> {
-    let end = end();
+    let end = step_end();
     let (mut told, mut rest, mut is_more) = (Vec::new(), 0, true);
     let is_noted = notify::wants_failures(round);
     while is_more && told.len() < MOST {
@@ -63,7 +76,7 @@ pub fn failures(round: &mut Round) -> anyhow::Result<()> {
 /// Failures whose rows were queued again or deleted before they were reported: at most so many are told; the result is
 /// how many more there were.
 fn vanished(round: &mut Round, most: usize, is_noted: bool) -> anyhow::Result<u64> {
-    let (end, mut left, mut rest) = (end(), most, 0);
+    let (end, mut left, mut rest) = (step_end(), most, 0);
     while round.store.view().has_notices()? && since_boot() < end {
         let found = round.store.view().unmailed(BATCH)?;
         let mut done: Vec<_> = found.unreadable.iter().map(|id| (*id, false)).collect();
@@ -92,7 +105,7 @@ fn vanished(round: &mut Round, most: usize, is_noted: bool) -> anyhow::Result<u6
 /// Takes the rest for told, in a flood too, and says how many of them were worth telling.
 fn pass_over(round: &mut Round, end: Duration, is_noted: bool) -> anyhow::Result<u64> {
     let mut rest = 0;
-    let most = if round.light { Duration::ZERO } else { end };
+    let most = if round.is_light() { Duration::ZERO } else { end };
     round.repeat(most, |tx| {
         if is_noted {
             tx.note_failures(PERMANENT, BATCH)?;
@@ -128,7 +141,7 @@ fn is_worth_telling(result: Outcome, last: Option<&Attempt>) -> bool {
 /// Notes what was made since the last round, if somebody wants to hear of it, and hands over what is noted.
 pub fn successes(round: &mut Round) -> anyhow::Result<()> {
     if notify::wants_successes(round) && round.store.view().has_news()? {
-        round.repeat(end(), |tx| Ok(tx.note_news(BATCH)?))?;
+        round.repeat(step_end(), |tx| Ok(tx.note_news(BATCH)?))?;
     }
     notify::hand_over(round)
 }
@@ -197,4 +210,56 @@ fn sentence(job: &FailureLine, last: Option<&Attempt>) -> String {
         line.extend(record.detail.as_ref().map(|detail| format!(", {detail}")));
     }
     line + &format!(", attempt {} of it, log/{}.log", attempt.number, attempt.id)
+}
+
+/// So many in a round.
+const MOST_ACTIONS: u32 = 1000;
+
+/// Written first and marked then: what a crash interrupts is written twice rather than never.
+pub fn actions(round: &mut Round) -> anyhow::Result<()> {
+    let new = round.store.view().unlogged_actions(MOST_ACTIONS)?;
+    let Some(last) = new.last().map(|action| action.id) else { return Ok(()) };
+    let event =
+        |action: Action| ActivityEvent::new("action", action.at).with("by", action.who).with("what", action.what);
+    let events: Vec<_> = new.into_iter().map(event).collect();
+    round.context.tell(&events);
+    round.store.immediate(|tx| Ok(tx.actions_logged(last)?))
+}
+
+/// At most so many in a round.
+const MOST_ENDINGS: u32 = 100;
+
+/// Shows what has ended since this process looked last, or since the last round.
+pub fn endings(round: &mut Round) -> anyhow::Result<()> {
+    static NEXT: AtomicI64 = AtomicI64::new(i64::MIN);
+    if !tracing::enabled!(tracing::Level::INFO) {
+        return Ok(());
+    }
+    let view = round.store.view();
+    let since = match NEXT.load(Ordering::Relaxed) {
+        i64::MIN => view.last_tick()?.map_or(round.now, |tick| tick.at),
+        next => Stamp(next),
+    };
+    let mut next = since;
+    view.each_attempt(&ended_since(since), |_, attempt| {
+        tell_ending(attempt);
+        next = next.max(attempt.record.as_ref().map_or(next, |record| record.ended.plus_ms(1)));
+        true
+    })?;
+    NEXT.store(next.0, Ordering::Relaxed);
+    Ok(())
+}
+
+fn ended_since(since: Stamp) -> AttemptQuery {
+    let about = JobFilter { since: Some(since), ..JobFilter::default() };
+    let (order, limit) = (AttemptOrder::Ended, Some(MOST_ENDINGS));
+    AttemptQuery { about, outcomes: Vec::new(), order, reverse: false, limit, below: None }
+}
+
+fn tell_ending(attempt: &Attempt) {
+    if let Some(record) = &attempt.record {
+        let (job, id, filename) = (attempt.job, attempt.id.as_str(), &attempt.filename);
+        let (result, duration) = (record.outcome.name(), record.duration.as_secs_f64());
+        tracing::info!(job, attempt = id, filename, result, duration, "ended");
+    }
 }

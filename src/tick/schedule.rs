@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::{
-    Round,
     plan::{Due, Moment, PlanStep},
+    round::Round,
 };
 use crate::{
     config::Schedule,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{Round, plan::HoldReason};
+use super::plan::HoldReason;
 use crate::{
     config::Config,
     context::Context,
@@ -42,18 +42,8 @@ pub struct Seats {
 }
 
 impl Seats {
-    pub fn count(round: &Round) -> anyhow::Result<Self> {
-        let freed = round.plan.as_ref().map_or(0, |plan| plan.freed);
-        Self::with_room(round.context, &round.store.view(), round.now, freed)
-    }
-
-    /// The same outside a round, for who only looks.
-    pub fn of(context: &Context, view: &View, now: Stamp) -> anyhow::Result<Self> {
-        Self::with_room(context, view, now, 0)
-    }
-
-    /// With so many bytes that the disk will have besides, when files have gone as planned.
-    fn with_room(context: &Context, view: &View, now: Stamp, freed: u64) -> anyhow::Result<Self> {
+    /// Counts them. `freed`: bytes that the disk will have besides, when files have gone as planned.
+    pub fn count(context: &Context, view: &View, now: Stamp, freed: u64) -> anyhow::Result<Self> {
         let config = &context.config;
         let running: BTreeMap<_, _> = view.running_by_queue()?.into_iter().collect();
         let total = running.values().sum();

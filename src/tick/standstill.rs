@@ -5,18 +5,13 @@
 
 use std::{collections::BTreeSet, iter, time::Duration};
 
-use super::Round;
+use super::round::{Round, WallClock};
 use crate::{
     config::{Config, Exporter},
     context::Context,
-    model::{
-        age::{self, Span},
-        breaker::Breaker,
-        clock::Stamp,
-        job::Job,
-    },
+    model::{age::Span, breaker::Breaker, clock::Stamp},
     request::{breaker_of, disk_is_low},
-    store::{Mode, Place, Standstill, Tx, View},
+    store::{Mode, Place, Standstill, View},
     supervise,
 };
 
@@ -45,7 +40,7 @@ impl Still {
         }
         let stored = view.standstills()?;
         let mut all = known(&stored, now);
-        if let Some(before) = round.leapt_from {
+        if let WallClock::Accepted { leapt_from: Some(before) } = round.clock {
             all.push(Standstill::of(Key::default(), before, now, false));
         }
         let tick = view.last_tick()?.map(|tick| tick.at);
@@ -55,7 +50,7 @@ impl Still {
         if let Some(last) = tick.filter(|last| *last < now) {
             let keys = keys(round.context, &view, now)?;
             note(&mut all, &keys, last, now);
-            if round.calm || now.since(last) > silence(view.tick_gap()?) {
+            if !round.clock.is_trusted() || now.since(last) > silence(view.tick_gap()?) {
                 all.push(Standstill::of(Key::default(), last, now, false));
             }
         }
@@ -109,20 +104,6 @@ impl Standstill {
     fn is_same(&self, other: &Self) -> bool {
         (&self.queue, &self.exporter, self.span.since) == (&other.queue, &other.exporter, other.span.since)
     }
-}
-
-/// A queued job goes on in another queue, and has waited there for as long as it has waited so far.
-pub fn move_to(context: &Context, tx: &Tx, job: &Job, queue: &str, now: Stamp) -> anyhow::Result<()> {
-    if !tx.move_to(job, queue)? || !tx.has_standstills()? {
-        return Ok(());
-    }
-    let Some(since) = tx.job_queued_since(job.id)?.filter(|since| *since < now) else { return Ok(()) };
-    let still = Still::noted(tx, now)?;
-    let spans =
-        |queue: &str| still.spans(&context.config, &Place { exporter: job.exporter.clone(), queue: queue.to_owned() });
-    let waited = age::time_without(since, now, &spans(&job.queue));
-    // Where nobody has ever ticked it may lie before all time, and no row says that.
-    Ok(tx.set_queued_since(job.id, age::moment_before(now, waited, &spans(queue)).max(Stamp(0)))?)
 }
 
 /// The exporters that make what this one's files are made from.

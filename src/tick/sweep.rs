@@ -4,7 +4,10 @@ use std::fs::File;
 
 use anyhow::Context as _;
 
-use super::{Round, reap, slices::end as end_of_step};
+use super::{
+    reap,
+    round::{Round, step_end as end_of_step},
+};
 use crate::{
     config::Config,
     model::{
@@ -130,5 +133,5 @@ fn temps(round: &mut Round) {
             problems.push(format!("cannot remove the temporary name of attempt {}: {error}", temp.attempt));
         }
     }
-    round.problems.append(&mut problems);
+    round.also(problems);
 }

@@ -62,7 +62,7 @@ impl Report {
             failed: view.failed_by_queue()?,
             running: running_jobs(context, view, now)?,
             max_running: context.config.host.max_running,
-            held_back: Seats::of(context, view, now)?.reasons,
+            held_back: Seats::count(context, view, now, 0)?.reasons,
             oldest: oldest(context, view)?,
             impatient: impatient(context, view, now)?,
             dropped: view.dropped_since(now.minus(HOUR))?,
@@ -149,8 +149,8 @@ fn notices(view: &View) -> anyhow::Result<Option<u64>> {
 /// Only the owner of the site can tell.
 fn restored(context: &Context, view: &View, now: Stamp) -> anyhow::Result<Option<String>> {
     let Some(mark) = context.site.last_round() else { return Ok(None) };
-    let older = tick::restored::is_older(view, &mark, now)?;
-    Ok(older.map(|at| tick::restored::sentence(at, &mark)))
+    let older = tick::database::is_older(view, &mark, now)?;
+    Ok(older.map(|at| tick::database::older_sentence(at, &mark)))
 }
 
 fn other_machine(context: &Context, view: &View) -> Option<String> {

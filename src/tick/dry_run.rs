@@ -4,14 +4,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     thread::sleep,
     time::Duration,
 };
 
 use super::{
-    Plan, Round, claim, expire,
+    claim, expire,
     plan::{Hold, HoldReason, Moment, PlanStep},
-    prune, schedule,
+    prune,
+    round::{Mode, Plan, Round},
+    schedule,
     seats::Seats,
 };
 use crate::{
@@ -64,7 +67,7 @@ fn copy(context: &Context) -> anyhow::Result<(Original, Store, bool)> {
     let store = open(context)?;
     let queues = queues(context, &store.view())?;
     let exporters: Vec<_> = context.config.exporters.keys().cloned().collect();
-    let held = Seats::of(context, &store.view(), Stamp::now())?.held_back;
+    let held = Seats::count(context, &store.view(), Stamp::now(), 0)?.held_back;
     let (mut original, copy) = Original::copied(store, &queues, &exporters, &held)?;
     let gone = going(context, &mut original)?;
     original.take_jobs(&copy, &gone)?;
@@ -82,7 +85,7 @@ fn queues(context: &Context, view: &View) -> anyhow::Result<Vec<String>> {
 
 /// The jobs that the round drops.
 fn going(context: &Context, original: &mut Original) -> anyhow::Result<Vec<i64>> {
-    let gone = expire::expired(&Round::new(context, original.store_mut(), None))?;
+    let gone = expire::expired(&Round::new(context, original.store_mut(), None, Mode::Full))?;
     Ok(gone.into_iter().map(|(job, _)| job.id).collect())
 }
 
@@ -126,12 +129,9 @@ fn chain<'a>(context: &'a Context, ask: Ask<'a>, found: &mut BTreeSet<String>) -
 
 /// Carries the round out on the copy, and looks at what still waits after it.
 fn plan(context: &Context, original: &Original, copy: &mut Store) -> anyhow::Result<Vec<PlanStep>> {
-    let mut round = Round::new(context, copy, None);
-    round.plan = Some(Plan::default());
+    let mut round = Round::new(context, copy, None, Mode::DryRun(Box::default()));
     round.decide();
-    let plan = round.plan.take().unwrap_or_default();
-    let (seats, aside) = (plan.seats, plan.aside);
-    let mut steps = plan.steps;
+    let Plan { mut steps, seats, aside, .. } = round.plan_mut().map(mem::take).unwrap_or_default();
     let waits = Waits { context, view: round.store.view(), now: Stamp::now(), seats, aside };
     for queue in queues(context, &waits.view)? {
         steps.extend(waits.in_queue(&queue)?);
@@ -149,6 +149,7 @@ struct Waits<'a> {
     context: &'a Context,
     view: View<'a>,
     now: Stamp,
+    /// None: nothing can be claimed.
     seats: Option<Seats>,
     aside: BTreeMap<i64, HoldReason>,
 }
