@@ -5,19 +5,30 @@ use std::fs;
 use crate::support::{
     site::{Site, wait_until},
     strays::nobody_is_left,
-    together::AFTER_ITS_ROUND,
+    together::{AFTER_ITS_ROUND, Beside},
 };
 
-fn running() -> Site {
-    let site = Site::new().exporter(&format!("echo at work; {AFTER_ITS_ROUND}echo x >\"$1\"")).create();
+fn asked() -> Site {
+    let begun = "echo at work; touch ../../../begun";
+    let site = Site::new().exporter(&format!("{begun}; {AFTER_ITS_ROUND}echo x >\"$1\"")).create();
     site.ask("Emma").exits(75);
+    site
+}
+
+fn running() -> Site {
+    let site = asked();
     site.brief_tick().exits(0);
     site
 }
 
 #[test]
 fn an_attempt_whose_job_was_removed_ends_as_lost() {
-    let site = running();
+    let site = asked();
+    let gate = site.path("gate");
+    // A run looks at its row at once and each second, and ends its exporter when that has gone: this one not yet.
+    let pause = format!("run-spawned=pause:{}", gate.display());
+    Beside::start(site.command(&["tick", "--allow-root"]).env("PRESSROOM_TEST_POINT", pause)).end().exits(0);
+    wait_until("its exporter is at work", || site.path("begun").exists());
     site.database().execute_batch("DELETE FROM job").unwrap();
     site.recount();
     site.brief_tick().exits(0);
@@ -26,7 +37,7 @@ fn an_attempt_whose_job_was_removed_ends_as_lost() {
         1,
         "it is at work, and its lock is held"
     );
-    fs::write(site.path("go"), "").unwrap();
+    fs::write(&gate, "").unwrap();
     wait_until("a tick has closed it", || {
         site.brief_tick().exits(0);
         site.count("SELECT count(*) FROM attempt WHERE ended IS NULL") == 0
