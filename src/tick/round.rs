@@ -184,8 +184,10 @@ impl<'a> Round<'a> {
 
     /// Told as well, which is no reason to put the next round off.
     pub fn also(&mut self, mut sentences: Vec<String>) {
+        let site = &self.context.site;
+        let step = |sentence: String| PlanStep::Problem { text: site.with_whole_command(&sentence) };
         match &mut self.mode {
-            Mode::DryRun(plan) => plan.steps.extend(sentences.into_iter().map(|text| PlanStep::Problem { text })),
+            Mode::DryRun(plan) => plan.steps.extend(sentences.into_iter().map(step)),
             _ => self.problems.append(&mut sentences),
         }
     }

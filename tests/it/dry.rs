@@ -106,6 +106,16 @@ fn what_holds_jobs_back_is_told() {
 }
 
 #[test]
+fn what_lets_nothing_be_started_is_told() {
+    let site = Site::new().create();
+    site.ask("Emma").exits(75);
+    fs::remove_dir(site.path("s/work")).unwrap();
+    dry(&site)
+        .says(&format!("problem claim: {} is missing; run ", site.path("s/work").display()))
+        .says("hold job 1 (epub/Emma.epub): no job can be started\n");
+}
+
+#[test]
 fn each_job_that_waits_is_named_with_its_reason_and_a_queue_without_jobs_is_not() {
     let site = Site::new().more("[queue.idle]\nmax_running = 1\n").create();
     for title in ["Emma", "Nana"] {
