@@ -4,8 +4,6 @@
 //! at are the configuration, the database (ours, whole, of this machine, used by a tick lately), the machine (room on the
 //! disk, locks that work, limits that can be set), and who checks: what root may do says nothing about the crontab's user.
 
-use std::time::Duration;
-
 use nix::unistd::{AccessFlags, Uid, access};
 
 use super::status::Report;
@@ -15,7 +13,7 @@ use crate::{
     context::{self, Context},
     exit::{Exit, Failure},
     logging,
-    model::{clock::Stamp, format},
+    model::{clock::Stamp, estimate::NO_TICK, format},
     request::disk_is_low,
     site::{self, Site, machine_id},
     store::Store,
@@ -93,9 +91,6 @@ fn everything(context: &Context, found: &mut Findings) {
 
 const RECOUNT: &str = "run `pressroom check --create`, which counts anew";
 
-/// Without a tick for so long, cron is asked about.
-const SILENCE: Duration = Duration::from_mins(3);
-
 /// Opens the database and looks at it as a whole.
 fn database(context: &Context, found: &mut Findings) {
     match Store::open(context.database()) {
@@ -139,7 +134,7 @@ fn silence(context: &Context, store: &Store, found: &mut Findings) {
             let quiet = Stamp::now().since(last.at);
             let ago = format::duration(quiet);
             let advice = format!("is `pressroom tick` in the crontab of {owner}, and does cron run?");
-            found.warnings.extend((quiet >= SILENCE).then(|| format!("the last tick ran {ago} ago; {advice}")));
+            found.warnings.extend((quiet >= NO_TICK).then(|| format!("the last tick ran {ago} ago; {advice}")));
         }
         Err(_) => {}
     }

@@ -16,7 +16,7 @@ use crate::{
         answer::{Answer, Delay},
         breaker::Breaker,
         clock::Stamp,
-        estimate::{self, Pace, Rhythm},
+        estimate::{self, NO_TICK, Pace, Rhythm},
         job::Job,
         status::Status,
     },
@@ -76,9 +76,7 @@ fn ask_again(answer: &Answer, now: Stamp) -> u64 {
     }
 }
 
-/// Without a tick for so long, whoever waits is told;
-const SILENCE: Duration = Duration::from_mins(3);
-/// where ticks come less often, when the next one is late by so much.
+/// Where ticks come less often than each minute: the next one is late by so much.
 const LATE: Duration = Duration::from_mins(2);
 /// A job that is to start so soon is as good as ready: `--after` may lie as far ahead.
 const NEAR: Duration = Duration::from_secs(6);
@@ -138,9 +136,9 @@ fn silence(setting: &Setting, job: &Job) -> Option<u64> {
         Some((last, ticks)) => {
             // One that stays may have nothing to do for long.
             let until = if ticks.until > ticks.begun { *last.max(&ticks.until) } else { *last };
-            (setting.now.since(until), SILENCE.max(ticks.distance() + LATE))
+            (setting.now.since(until), NO_TICK.max(ticks.distance() + LATE))
         }
-        None => (setting.now.since(job.submitted), SILENCE),
+        None => (setting.now.since(job.submitted), NO_TICK),
     };
     (quiet >= limit).then_some(quiet.as_secs() / 60)
 }

@@ -9,14 +9,12 @@ use super::round::{Round, WallClock};
 use crate::{
     config::{Config, Exporter},
     context::Context,
-    model::{age::Span, breaker::Breaker, clock::Stamp},
+    model::{age::Span, breaker::Breaker, clock::Stamp, estimate::NO_TICK},
     request::{breaker_of, disk_is_low},
     store::{Mode, Place, Standstill, View},
     supervise,
 };
 
-/// Without a look for so long, or for twice as long as there was between the last two, nobody has ticked.
-const SILENCE: Duration = Duration::from_mins(3);
 /// Who ticks more seldom than once a day is silent for longer.
 const RAREST: Duration = Duration::from_hours(48);
 
@@ -143,8 +141,9 @@ fn forget(all: &mut Vec<Standstill>, view: &View, places: &[Place]) -> anyhow::R
     Ok(())
 }
 
+/// Without a look for so long, or for twice as long as there was between the last two, nobody has ticked.
 fn silence(gap: Duration) -> Duration {
-    SILENCE.max((gap * 2).min(RAREST))
+    NO_TICK.max((gap * 2).min(RAREST))
 }
 
 /// What cannot be started now.

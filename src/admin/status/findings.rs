@@ -8,6 +8,7 @@ use crate::{
     context::Context,
     model::{
         breaker::Breaker,
+        estimate::NO_TICK,
         format,
         status::{DropReason, Outcome},
     },
@@ -16,8 +17,6 @@ use crate::{
     tick::clock::doubt_sentence,
 };
 
-/// Nobody has ticked for so long: cron may just be late.
-const QUIET: Duration = Duration::from_mins(3);
 /// Nobody has ticked for so long: nothing works.
 const SILENT: Duration = Duration::from_mins(10);
 /// Bytes: a log that is not copied back is held by a reader that does not end.
@@ -68,7 +67,7 @@ fn tick(report: &Report) -> Option<Finding> {
     let advice = ticks_come_from();
     match report.clock.quiet {
         None => Some(critical("never_ticked", format!("no tick has ever run; {advice}"))),
-        Some(quiet) if quiet >= QUIET => {
+        Some(quiet) if quiet >= NO_TICK => {
             let text = format!("no tick has run for {}; {advice}", format::duration(quiet));
             Some(if quiet >= SILENT { critical("no_tick", text) } else { warning("no_tick", text) })
         }
@@ -265,7 +264,7 @@ fn run(running: &RunningJob) -> Option<Finding> {
     let lost = matches!(running.sight, Sight::Free | Sight::Missing);
     // A run that has just died is the next tick's matter.
     let text = format!("the run of {job} has died and no tick has dealt with it");
-    (lost && running.elapsed > QUIET).then(|| warning("lost", text))
+    (lost && running.elapsed > NO_TICK).then(|| warning("lost", text))
 }
 
 /// A job that waits for half of the time after which it is dropped.

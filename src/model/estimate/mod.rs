@@ -15,7 +15,7 @@ mod tests;
 
 pub use self::{
     pace::Pace,
-    rhythm::{Rhythm, Ticks},
+    rhythm::{NO_TICK, Rhythm, Ticks},
 };
 
 use std::time::Duration;

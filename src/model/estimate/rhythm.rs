@@ -16,6 +16,9 @@ pub struct Ticks {
     pub every: Duration,
 }
 
+/// Without a tick for so long, whoever waits or looks is told: cron ticks each minute, and may just be late. Where ticks
+/// come more seldom, it takes longer.
+pub const NO_TICK: Duration = Duration::from_mins(3);
 /// Where nothing else is known, cron's rhythm.
 const CRON: Duration = Duration::from_mins(1);
 /// A tick may be so late and still be on its way.
