@@ -180,28 +180,28 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// The request for the source of a derived file: its exporter, for those of the parameters that it has.
+/// The request for the source of a derived file: its exporter, for those of the parameters that it has. Whoever checked
+/// the one has checked the patterns of the other, too: this is called under the write lock, and to compile them is dear.
 pub fn source_of<'a>(config: &'a Config, ask: &Ask) -> anyhow::Result<Option<Ask<'a>>> {
     let exporter = ask.exporter.source.as_ref().and_then(|source| config.exporters.get(source));
     let Some(exporter) = exporter else { return Ok(None) };
-    let values = source_values(exporter, &ask.values).map_err(|misfit| anyhow!(misfit))?;
+    let values = params::check_without_patterns(exporter, &shared(exporter, &ask.values));
+    let values = values.map_err(|misfit| anyhow!(misfit))?;
     let (client, priority, after) = (ask.client.clone(), ask.priority, ask.after);
     Ok(Some(Ask { client, priority, after, ..Ask::of(exporter, values) }))
 }
 
-/// Those of the values that the source has, by its own rules.
-fn source_values(source: &Exporter, values: &Values) -> Result<Values, Misfit> {
+/// Those of the values that the source has.
+fn shared(source: &Exporter, values: &Values) -> Vec<(Vec<u8>, Vec<u8>)> {
     let has = |name: &str| source.params.iter().any(|param| param.name == name);
-    let pairs = values.iter().filter(|(name, _)| has(name));
-    let pairs: Vec<_> = pairs.map(|(name, value)| (name.into(), value.into())).collect();
-    params::check(source, &pairs)
+    values.iter().filter(|(name, _)| has(name)).map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// A derived file's values have to suit the source that it is made from, too.
 fn check_sources(config: &Config, exporter: &Exporter, values: &Values) -> Result<(), Misfit> {
     let source = exporter.source.as_ref().and_then(|source| config.exporters.get(source));
     let Some(source) = source else { return Ok(()) };
-    check_sources(config, source, &source_values(source, values)?)
+    check_sources(config, source, &params::check(source, &shared(source, values))?)
 }
 
 fn usage(sentence: String) -> AskError {
