@@ -199,10 +199,12 @@ fn enqueue_once(context: &Context, store: &mut Store, ask: &Ask, now: Stamp) -> 
 fn look_again(context: &Context, store: &Store, ask: &Ask, found: &Standing, now: Stamp) -> anyhow::Result<Answer> {
     let view = store.view();
     let answer = Look { context, view: &view, now }.answer(ask, found);
-    answer.or_else(|error| {
-        let state = found.pending().ok_or(error)?;
-        tracing::warn!("cannot describe the job");
-        Ok(ask.answer(state))
+    answer.or_else(|error| match found.pending() {
+        Some(state) => {
+            tracing::warn!(%error, "cannot describe the job");
+            Ok(ask.answer(state))
+        }
+        None => Err(error),
     })
 }
 

@@ -208,7 +208,7 @@ impl Tx<'_> {
     /// step of priority, or as one job that the client has pending in this queue already.
     pub fn insert(&self, new: &NewJob) -> Result<Job> {
         let job = self.one_job(INSERT, wish!(new))?;
-        let job = job.ok_or_else(|| StoreError::Other(anyhow!("enqueue {} left no row", new.filename)))?;
+        let job = job.ok_or_else(|| StoreError::Other(anyhow!("queueing {} left no row", new.filename)))?;
         let is_delayed = !new.waits_for_source && new.run_after > new.now;
         self.entered(&Counted::queued(&new.queue, new.client.as_deref(), is_delayed))?;
         self.arrive(new)?;
