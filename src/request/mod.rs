@@ -96,7 +96,7 @@ pub fn answer(context: &Context, ask: &Ask, client: Client) -> Result<Answer, Fa
         return Ok(ready);
     }
     match ask.validate(&context.config) {
-        Ok(()) => look_up(context, ask, client),
+        Ok(()) => ask_queue(context, ask, client),
         Err(error) => error.answer(),
     }
 }
@@ -110,11 +110,13 @@ fn cached(context: &Context, ask: &Ask) -> Result<Option<Answer>, Failure> {
     Ok(fresh.map(|cached| ready(ask, &cached, now)))
 }
 
-/// The same for values that were validated before.
-fn look_up(context: &Context, ask: &Ask, client: Client) -> Result<Answer, Failure> {
-    if let Some(ready) = cached(context, ask)? {
-        return Ok(ready);
-    }
+/// The answer to one who only looks once more, with values that were validated before.
+fn look_up(context: &Context, ask: &Ask) -> Result<Answer, Failure> {
+    cached(context, ask)?.map_or_else(|| ask_queue(context, ask, &|| None), Ok)
+}
+
+/// The answer of the database, or an old file where that has nothing better.
+fn ask_queue(context: &Context, ask: &Ask, client: Client) -> Result<Answer, Failure> {
     let now = Stamp::now();
     failpoint::at("request-looked-at-file");
     let answer = in_database(context, ask, client, now).or_else(try_later);

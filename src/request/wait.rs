@@ -42,7 +42,7 @@ pub fn until_settled(context: &Context, ask: &Ask, first: Answer, limit: Duratio
         sleep(pause.min(end.saturating_duration_since(Instant::now())));
         pause = (pause * 2).min(LONGEST);
         if Instant::now() >= row_due || file_appeared(context, ask) {
-            answer = look_up(context, &only_look, &|| None)?;
+            answer = look_up(context, &only_look)?;
             row_due = Instant::now() + ROW;
         }
     }
