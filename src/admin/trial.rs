@@ -15,7 +15,7 @@ use crate::{
     exit::{Exit, Failure},
     logging,
     model::{
-        answer::{Answer, State},
+        answer::State,
         breaker::Breaker,
         clock::{self, Stamp},
         format,
@@ -68,16 +68,13 @@ fn sweep(site: &Site, attempt: &AttemptId) -> anyhow::Result<()> {
 fn ask<'a>(context: &'a Context, args: &TryArgs) -> Result<Ask<'a>, Failure> {
     let pairs = args.values.iter().map(|word| crate::request::pair(word)).collect::<Result<Vec<_>, _>>();
     let pairs = pairs.map_err(|sentence| Failure::because(Exit::Usage, sentence))?;
-    let refused = |refused: Answer| {
-        let exit = if refused.state == State::Unknown { Exit::Usage } else { Exit::BadValue };
-        Failure::because(exit, refused.reason.unwrap_or_default())
-    };
-    let ask = Ask::parse(&context.config, args.exporter.as_encoded_bytes(), &pairs).map_err(refused)?;
-    match ask.validate(&context.config) {
-        Ok(()) => Ok(ask),
-        Err(AskError::Refused(answer)) => Err(refused(answer)),
-        Err(AskError::Failed(failure)) => Err(failure),
-    }
+    Ask::check(&context.config, args.exporter.as_encoded_bytes(), &pairs).map_err(|error| match error {
+        AskError::Failed(failure) => failure,
+        AskError::Refused(answer) => {
+            let exit = if answer.state == State::Unknown { Exit::Usage } else { Exit::BadValue };
+            Failure::because(exit, answer.reason.unwrap_or_default())
+        }
+    })
 }
 
 fn attempt_it(

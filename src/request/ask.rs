@@ -117,6 +117,13 @@ impl<'a> Ask<'a> {
         Ok(Self::of(exporter, values))
     }
 
+    /// Both at once, for whoever does not look for the file first.
+    pub fn check(config: &'a Config, exporter: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<Self, AskError> {
+        let ask = Self::parse(config, exporter, pairs)?;
+        ask.validate(config)?;
+        Ok(ask)
+    }
+
     /// The rest of the checks: patterns, and whether the values suit the sources of a derived file.
     pub fn validate(&self, config: &Config) -> Result<(), AskError> {
         params::check_patterns(self.exporter, &self.values)?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 
 use super::{
     plan::{Due, Moment, PlanStep},
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::Schedule,
     context::Context,
-    model::{answer::Answer, clock::Stamp, job::Job, status::Status},
+    model::{clock::Stamp, job::Job, status::Status},
     request::{Ask, AskError, Look},
     site::ActivityEvent,
     store::{ScheduleState, Tx, View},
@@ -95,15 +95,10 @@ fn after(due: Stamp, every: Duration, now: Stamp) -> Stamp {
 pub fn ask<'a>(context: &'a Context, schedule: &Schedule) -> anyhow::Result<Ask<'a>> {
     let pairs: Vec<_> =
         schedule.params.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
-    let refused = |refused: Answer| anyhow::anyhow!(refused.reason.unwrap_or_default());
-    let ask = Ask::parse(&context.config, schedule.exporter.as_bytes(), &pairs).map_err(refused)?;
-    match ask.validate(&context.config) {
-        Ok(()) => Ok(ask),
-        Err(AskError::Refused(answer)) => Err(refused(answer)),
-        Err(AskError::Failed(failure)) => {
-            Err(failure.error.unwrap_or_else(|| anyhow::anyhow!("it cannot be asked for")))
-        }
-    }
+    Ask::check(&context.config, schedule.exporter.as_bytes(), &pairs).map_err(|error| match error {
+        AskError::Refused(answer) => anyhow!(answer.reason.unwrap_or_default()),
+        AskError::Failed(failure) => failure.error.unwrap_or_else(|| anyhow!("it cannot be asked for")),
+    })
 }
 
 fn queue(context: &Context, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Due> {
