@@ -11,9 +11,13 @@ use std::{
     path::Path,
 };
 
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK, O_PATH};
+use nix::libc::{O_NOFOLLOW, O_PATH};
 
-use crate::{config::FileOutput, model::status::Outcome, site};
+use crate::{
+    config::FileOutput,
+    model::status::Outcome,
+    site::{self, dir::open_regular},
+};
 
 /// Bytes that one must be able to write after an export: with less, what was written last may be missing.
 const ROOM: u64 = 1 << 20;
@@ -159,18 +163,11 @@ fn ends_with(file: &File, size: u64, mark: &[u8]) -> io::Result<bool> {
 
 /// Opens a regular file for reading, whatever its mode. Nothing is followed and nothing blocks.
 pub(super) fn open(out: &Path) -> io::Result<File> {
-    let file = match open_plain(out) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            make_readable(out)?;
-            open_plain(out)?
-        }
-        opened => opened?,
-    };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("the output is not a regular file")) }
-}
-
-fn open_plain(out: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(out)
+    let open = || open_regular(out, OpenOptions::new().read(true));
+    match open() {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => make_readable(out).and_then(|()| open()),
+        opened => opened,
+    }
 }
 
 /// Changes the mode of this very file: a path could mean another one by then.

@@ -13,18 +13,18 @@ use std::{
 };
 
 use fs2::FileExt;
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::dir::open_regular;
 use crate::model::{
     clock::Stamp,
     job::{Claim, Job, Record},
 };
 
-/// A writer that was stopped holds the lock; so long the others wait for it.
-const PATIENCE: u32 = 50;
-const PAUSE: Duration = Duration::from_millis(2);
+/// A writer that was stopped holds the lock: the others try so often, with a pause in between.
+const LOCK_TRIES: u32 = 50;
+const LOCK_RETRY: Duration = Duration::from_millis(2);
 
 /// The activity log of a site.
 #[derive(Clone, Debug)]
@@ -71,10 +71,7 @@ impl ActivityLog {
     }
 
     fn open(&self) -> io::Result<File> {
-        let mut how = OpenOptions::new();
-        how.append(true).create(true).mode(0o600).custom_flags(O_NOFOLLOW | O_NONBLOCK);
-        let file = how.open(&self.path)?;
-        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+        open_regular(&self.path, OpenOptions::new().append(true).create(true).mode(0o600))
     }
 
     /// Where the lines before those of the file lie.
@@ -86,9 +83,9 @@ impl ActivityLog {
 }
 
 fn lock(file: &File) -> io::Result<()> {
-    for _ in 0..PATIENCE {
+    for _ in 0..LOCK_TRIES {
         match FileExt::try_lock_exclusive(file) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(PAUSE),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(LOCK_RETRY),
             locked => return locked,
         }
     }

@@ -1,12 +1,15 @@
-//! Directories held open, so that nothing below them is reached through a symbolic link.
+//! Files and directories opened where anything may lie in their place: no symbolic link is followed, nothing blocks.
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io,
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-        unix::{ffi::OsStrExt, fs::FileTypeExt},
+        unix::{
+            ffi::OsStrExt,
+            fs::{FileTypeExt, OpenOptionsExt},
+        },
     },
     path::Path,
 };
@@ -15,9 +18,20 @@ use nix::{
     dir,
     errno::Errno,
     fcntl::{AT_FDCWD, AtFlags, OFlag, openat},
+    libc::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK},
     sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat},
     unistd::{UnlinkatFlags, fsync, unlinkat},
 };
+
+/// Opens, or makes, a regular file, as `how` says. A symbolic link in its place is refused, and a FIFO does not make us
+/// wait for its other end.
+///
+/// # Errors
+/// Also for anything that is not a regular file.
+pub fn open_regular(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    let file = how.custom_flags(O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+}
 
 const HOLD: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 

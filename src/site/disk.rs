@@ -15,7 +15,6 @@ use std::{
 use nix::{
     errno::Errno,
     fcntl::{AT_FDCWD, AtFlags, OFlag, openat, posix_fallocate, renameat},
-    libc::{O_NOFOLLOW, O_NONBLOCK},
     sys::{
         stat::Mode,
         statfs::{Statfs, statfs},
@@ -24,7 +23,11 @@ use nix::{
     unistd::{linkat, unlink},
 };
 
-use super::{Site, dir::Dir, layout};
+use super::{
+    Site,
+    dir::{Dir, open_regular},
+    layout,
+};
 
 /// File systems without dependable locks, links or names: their number in statfs(2), and why not.
 const REFUSED: [(u32, &str, &str); 14] = [
@@ -251,10 +254,9 @@ impl Site {
     /// that has another name as well is somebody's: it is neither cut nor filled.
     fn open_reserve(&self, how: &mut OpenOptions) -> io::Result<File> {
         let path = self.reserve();
-        let file = how.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(&path)?;
-        let about = file.metadata()?;
-        let refused = || io::Error::other(format!("{} is not a regular file with one name; remove it", path.display()));
-        (about.is_file() && about.nlink() == 1).then_some(file).ok_or_else(refused)
+        let file = open_regular(&path, how)?;
+        let refused = || io::Error::other("it has another name as well; remove it");
+        if file.metadata()?.nlink() == 1 { Ok(file) } else { Err(refused()) }
     }
 }
 

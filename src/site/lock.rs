@@ -8,12 +8,9 @@ use std::{
 };
 
 use fs2::FileExt;
-use nix::{
-    libc::{O_NOFOLLOW, O_NONBLOCK},
-    unistd::Uid,
-};
+use nix::unistd::Uid;
 
-use super::Site;
+use super::{Site, dir::open_regular};
 use crate::model::job::AttemptId;
 
 /// What trying to take an attempt's lock showed.
@@ -153,13 +150,6 @@ fn is_at(file: &File, path: &Path) -> bool {
     id(ours) == id(there)
 }
 
-/// Nothing that lies in the place of the file may be followed or block us.
-fn open_regular(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
-    let file = how.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path)?;
-    let refused = || io::Error::other(format!("{} is not a regular file", path.display()));
-    file.metadata()?.is_file().then_some(file).ok_or_else(refused)
-}
-
 fn sight(error: &io::Error) -> Sight {
     match error.kind() {
         ErrorKind::NotFound => Sight::Missing,
@@ -168,9 +158,7 @@ fn sight(error: &io::Error) -> Sight {
 }
 
 fn make_own(path: &Path) -> io::Result<File> {
-    let mut how = OpenOptions::new();
-    how.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(O_NOFOLLOW | O_NONBLOCK);
-    how.open(path)
+    open_regular(path, OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600))
 }
 
 /// A file that has been removed before it was locked locks nobody out.

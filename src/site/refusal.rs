@@ -14,16 +14,16 @@ use std::{
 
 use nix::{
     errno::Errno,
-    libc::{O_NOFOLLOW, O_NONBLOCK},
     unistd::{AccessFlags, Gid, Uid, access},
 };
 
 use super::{
     CREATE, Site,
-    dir::FileKind,
+    dir::{FileKind, open_regular},
     disk,
     inspect::wrong_mode,
     layout::{self, Item},
+    lock::absent_is_fine,
     owners::{group_name, user_name},
 };
 use crate::config::Config;
@@ -181,20 +181,17 @@ impl Site {
     /// Nothing can be started, for this reason; `None`: that is over. Whoever is in the group may read it.
     pub fn note_refused(&self, why: Option<&str>) -> io::Result<()> {
         let Some(why) = why else {
-            let removed = fs::remove_file(self.refused());
-            return removed.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) });
+            return absent_is_fine(fs::remove_file(self.refused()));
         };
         let mut how = OpenOptions::new();
-        how.write(true).create(true).truncate(true).mode(0o640).custom_flags(O_NOFOLLOW | O_NONBLOCK);
-        let mut file = how.open(self.refused())?;
+        let mut file = open_regular(&self.refused(), how.write(true).create(true).truncate(true).mode(0o640))?;
         file.set_permissions(Permissions::from_mode(0o640))?; // whatever the umask is
         file.write_all(why.as_bytes())
     }
 
     /// Why the last round could start nothing.
     pub fn noted_refused(&self) -> Option<String> {
-        let mut how = OpenOptions::new();
-        let file = how.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(self.refused()).ok()?;
+        let file = open_regular(&self.refused(), OpenOptions::new().read(true)).ok()?;
         let mut text = String::new();
         file.take(MOST).read_to_string(&mut text).ok()?;
         Some(text).filter(|text| !text.is_empty())

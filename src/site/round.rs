@@ -12,9 +12,7 @@ use std::{
     time::Duration,
 };
 
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
-
-use super::{Site, lock::absent_is_fine};
+use super::{Site, dir::open_regular, lock::absent_is_fine};
 use crate::model::clock::{Doubt, Stamp, TickMark};
 
 /// A round, and how long after the one before it.
@@ -91,8 +89,7 @@ impl RoundMark {
 }
 
 fn read(path: &Path) -> Option<RoundMark> {
-    let flags = O_NOFOLLOW | O_NONBLOCK;
-    RoundMark::read(&OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?)
+    RoundMark::read(&open_regular(path, OpenOptions::new().read(true)).ok()?)
 }
 
 impl Site {
@@ -113,8 +110,8 @@ impl Site {
             return absent_is_fine(fs::remove_file(self.doubted_round()));
         }
         let mut how = OpenOptions::new();
-        let file = how.write(true).create(true).truncate(false).mode(0o640).custom_flags(O_NOFOLLOW | O_NONBLOCK);
-        let file = file.open(self.doubted_round())?;
+        let how = how.write(true).create(true).truncate(false).mode(0o640);
+        let file = open_regular(&self.doubted_round(), how)?;
         file.set_permissions(Permissions::from_mode(0o640))?; // whatever the umask is
         mark.write(&file)
     }

@@ -1,22 +1,18 @@
 //! Files of `queue/` that are made at run time by whichever user of the group comes first, and that all of them use.
 //!
-//! What lies in `queue/` may come from the web user: a file is opened without following links and without waiting for
-//! a FIFO, and nothing that it contains is read.
+//! What lies in `queue/` may come from the web user: nothing that it contains is read.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
-    io::{self, ErrorKind},
+    io,
     os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-use nix::{
-    libc::{O_NOFOLLOW, O_NONBLOCK},
-    sys::{stat::futimens, time::TimeSpec},
-};
+use nix::sys::{stat::futimens, time::TimeSpec};
 
-use super::Site;
+use super::{Site, dir::open_regular};
 
 /// All users of the group read and write it, whatever the umask of the one who made it.
 pub(super) const MODE: u32 = 0o660;
@@ -25,14 +21,9 @@ const NOTED_EVERY: Duration = Duration::from_hours(1);
 
 /// Opens a file that all users of the group share; makes it if it is missing.
 pub fn open_shared(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(MODE).custom_flags(O_NOFOLLOW | O_NONBLOCK);
-    let file = options.open(path)?;
-    let about = file.metadata()?;
-    if !about.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
-    }
-    if about.mode() & 0o7777 != MODE {
+    let mut how = OpenOptions::new();
+    let file = open_regular(path, how.read(true).write(true).create(true).truncate(false).mode(MODE))?;
+    if file.metadata()?.mode() & 0o7777 != MODE {
         // Only its owner may; for anybody else who could open it the mode is good enough.
         let _ = file.set_permissions(Permissions::from_mode(MODE));
     }

@@ -13,6 +13,8 @@ use std::{
     path::Path,
 };
 
+use crate::site::dir::open_regular;
+
 /// Bytes of the tail that go to the row.
 const ROW: usize = 4096;
 /// Length of the line between head and tail.
@@ -194,8 +196,7 @@ pub fn last_words(path: &Path) -> String {
 }
 
 fn read_end(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = open_regular(path, OpenOptions::new().read(true))?;
     let length = file.metadata()?.len();
     let parts = LogParts::of(length);
     let mut mark = [0; 64];
@@ -228,8 +229,7 @@ fn fitting(bytes: &[u8]) -> String {
 }
 
 fn create(path: &Path) -> io::Result<File> {
-    let mut how = OpenOptions::new();
-    how.read(true).write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
+    open_regular(path, OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600))
 }
 
 /// Text that is safe to show: valid UTF-8, no controls but newline and tab, long lines cut.

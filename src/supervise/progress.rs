@@ -6,12 +6,13 @@
 use std::{
     borrow::Cow,
     fs::{File, OpenOptions},
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::fs::FileExt,
     path::Path,
     time::Duration,
 };
 
 use super::process_tree::Stuck;
+use crate::site::dir::open_regular;
 
 /// Bytes that are looked at.
 const WINDOW: usize = 4096;
@@ -34,10 +35,9 @@ pub fn read_message(path: &Path) -> Option<String> {
 }
 
 fn open(path: &Path) -> Option<(File, u64)> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some((file, meta.len()))
+    let file = open_regular(path, OpenOptions::new().read(true)).ok()?;
+    let size = file.metadata().ok()?.len();
+    Some((file, size))
 }
 
 fn read_at(file: &File, offset: u64) -> Option<Vec<u8>> {

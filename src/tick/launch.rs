@@ -14,7 +14,6 @@ use std::{
 };
 
 use anyhow::Context as _;
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use super::{
     claim::Seat,
@@ -30,7 +29,7 @@ use crate::{
         passing,
     },
     run::{CLAIM, CONFIG},
-    site::{ActivityEvent, LockMetadata, Probe},
+    site::{ActivityEvent, LockMetadata, Probe, dir::open_regular},
 };
 
 /// Characters of the filename that `ps` shows of a run. The colon behind it keeps its end from being taken for the name of
@@ -126,8 +125,7 @@ fn spawn(context: &Context, claim: &Claim, lock: &File) -> io::Result<Child> {
 
 fn log(context: &Context, attempt: &AttemptId) -> io::Result<File> {
     let mut how = OpenOptions::new();
-    how.append(true).create(true).mode(0o600).custom_flags(O_NOFOLLOW | O_NONBLOCK);
-    let log = how.open(context.site.log_of(attempt));
+    let log = open_regular(&context.site.log_of(attempt), how.append(true).create(true).mode(0o600));
     // A log that cannot be written does not stop an export.
     log.or_else(|_| OpenOptions::new().write(true).open("/dev/null"))
 }
