@@ -181,22 +181,18 @@ pub fn room(dir: &Path) -> io::Result<u64> {
 /// Whether so many bytes cannot be written into `dir` for want of space. Where they cannot be for another reason, nothing
 /// is said. Nothing is left there.
 pub fn refuses(dir: &Path, bytes: u64) -> bool {
-    tried(dir, bytes).is_err_and(is_want_of_space)
+    tried(dir, bytes).is_err_and(|error| is_out_of_space(&error))
 }
 
-/// A disk without space, and a quota that is used up.
-pub const fn is_want_of_space(error: Errno) -> bool {
-    matches!(error, Errno::ENOSPC | Errno::EDQUOT)
+/// A disk without space, or a quota that is used up.
+pub fn is_out_of_space(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-fn tried(dir: &Path, bytes: u64) -> nix::Result<()> {
+fn tried(dir: &Path, bytes: u64) -> io::Result<()> {
     let file = unnamed(dir)?;
     posix_fallocate(&file, 0, bytes.cast_signed())?;
-    let block = vec![0; WRITTEN];
-    match file.write_all_at(&block, 0) {
-        Err(error) => Err(Errno::try_from(error).unwrap_or(Errno::EIO)),
-        Ok(()) => Ok(()),
-    }
+    file.write_all_at(&vec![0; WRITTEN], 0)
 }
 
 /// A file without a name, or one that loses its name at once where there are none such.
@@ -226,10 +222,10 @@ impl Site {
         let held = file.metadata()?.len() > 0;
         if let Err(error) = file.set_len(0) {
             // Where nothing is written in its place, cutting a file takes a block, too; removing it is let through.
-            match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => fs::remove_file(self.reserve())?,
-                _ => return Err(error),
+            if !is_out_of_space(&error) {
+                return Err(error);
             }
+            fs::remove_file(self.reserve())?;
         }
         Ok(held)
     }
@@ -253,22 +249,21 @@ impl Site {
     /// Whoever may write in `queue/` can put anything in its place. Nothing is followed, nothing blocks us, and a file
     /// that has another name as well is somebody's: it is neither cut nor filled.
     fn open_reserve(&self, how: &mut OpenOptions) -> io::Result<File> {
-        let path = self.reserve();
-        let file = open_regular(&path, how)?;
-        let refused = || io::Error::other("it has another name as well; remove it");
-        if file.metadata()?.nlink() == 1 { Ok(file) } else { Err(refused()) }
+        let file = open_regular(&self.reserve(), how)?;
+        if file.metadata()?.nlink() > 1 {
+            return Err(io::Error::other("it has another name as well; remove it"));
+        }
+        Ok(file)
     }
 }
 
 /// Gives the file its blocks. `false`: there are not enough, and none is kept.
 pub(super) fn fill(file: &File) -> io::Result<bool> {
-    match posix_fallocate(file, 0, RESERVE_SIZE.cast_signed()) {
-        Ok(()) => Ok(true),
-        Err(error) => {
-            file.set_len(0)?;
-            if is_want_of_space(error) { Ok(false) } else { Err(error.into()) }
-        }
-    }
+    let Err(error) = posix_fallocate(file, 0, RESERVE_SIZE.cast_signed()).map_err(io::Error::from) else {
+        return Ok(true);
+    };
+    file.set_len(0)?;
+    if is_out_of_space(&error) { Ok(false) } else { Err(error) }
 }
 
 #[cfg(test)]

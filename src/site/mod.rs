@@ -25,7 +25,9 @@ mod work;
 
 pub use self::{
     activity::{ActivityEvent, ActivityLog},
-    disk::{apart, free_bytes, free_inodes, free_memory, index_may_fault, refuses, room, same_filesystem},
+    disk::{
+        apart, free_bytes, free_inodes, free_memory, index_may_fault, is_out_of_space, refuses, room, same_filesystem,
+    },
     doorbell::Doorbell,
     lock::{Probe, Sight},
     lock_metadata::LockMetadata,

@@ -13,6 +13,7 @@ use rusqlite::ErrorCode;
 
 use crate::{
     model::failpoint,
+    site::is_out_of_space,
     store::{Result, StoreError},
 };
 
@@ -68,7 +69,7 @@ pub(super) fn has_no_room(path: &Path) -> bool {
     let probe = beside(path, &format!("-probe-{}", std::process::id()));
     let made = OpenOptions::new().write(true).create_new(true).open(&probe);
     let _ = made.is_ok().then(|| fs::remove_file(&probe));
-    made.is_err_and(|error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    made.is_err_and(|error| is_out_of_space(&error))
 }
 
 /// SQLite only says that it cannot open a file; the file system knows why.
