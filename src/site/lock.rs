@@ -34,6 +34,13 @@ pub enum Sight {
     Unverified,
 }
 
+impl Probe {
+    /// Of a lock that cannot be opened.
+    fn unopened(error: &io::Error) -> Self {
+        if error.kind() == ErrorKind::NotFound { Self::Missing } else { Self::Unverified }
+    }
+}
+
 impl Site {
     /// A new lock for `attempt`, held exclusively by the returned file and its copies. It must not exist yet.
     pub fn new_lock(&self, attempt: &AttemptId) -> io::Result<File> {
@@ -48,10 +55,9 @@ impl Site {
     /// Takes an attempt's lock if its run is dead. Since an onlooker may hold it for a moment, "alive" is only sure
     /// when several tries say so. Only for the tick that holds `tick.lock`.
     pub fn try_take(&self, attempt: &AttemptId) -> Probe {
-        let lock = match self.open_lock(attempt, OpenOptions::new().read(true).write(true)) {
+        let lock = match self.open_if_own(&self.lock_of(attempt), OpenOptions::new().read(true).write(true)) {
             Ok(lock) => lock,
-            Err(Sight::Missing) => return Probe::Missing,
-            Err(_) => return Probe::Unverified,
+            Err(error) => return Probe::unopened(&error),
         };
         match held(lock.try_lock_exclusive()) {
             Ok(false) => Probe::Free(lock),
@@ -62,35 +68,26 @@ impl Site {
 
     /// Looks whether an attempt's lock is held, and lets go at once.
     pub fn peek(&self, attempt: &AttemptId) -> Sight {
-        // Whose it is does not matter for a look: nothing is done, and nothing that it says is believed.
-        let lock =
-            match open_regular(&self.lock_of(attempt), OpenOptions::new().read(true)).map_err(|error| sight(&error)) {
-                Ok(lock) => lock,
-                Err(sight) => return sight,
-            };
-        match held(FileExt::try_lock_shared(&lock)) {
-            Ok(true) => Sight::Alive,
-            Ok(false) => Sight::Free,
-            Err(_) => Sight::Unverified,
+        match self.look_at_lock(attempt) {
+            Probe::Alive => Sight::Alive,
+            Probe::Free(_) => Sight::Free,
+            Probe::Missing => Sight::Missing,
+            Probe::Unverified => Sight::Unverified,
         }
     }
 
     /// What [`Site::try_take`] would find, without keeping the lock: the file of a free one is only open for reading.
     pub fn look_at_lock(&self, attempt: &AttemptId) -> Probe {
+        // Whose it is does not matter for a look: nothing is done, and nothing that it says is believed.
         let lock = match open_regular(&self.lock_of(attempt), OpenOptions::new().read(true)) {
             Ok(lock) => lock,
-            Err(error) => return if sight(&error) == Sight::Missing { Probe::Missing } else { Probe::Unverified },
+            Err(error) => return Probe::unopened(&error),
         };
         match held(FileExt::try_lock_shared(&lock)) {
             Ok(true) => Probe::Alive,
             Ok(false) if FileExt::unlock(&lock).is_ok() => Probe::Free(lock),
             Ok(false) | Err(_) => Probe::Unverified,
         }
-    }
-
-    /// Opens a lock that is there.
-    fn open_lock(&self, attempt: &AttemptId, how: &mut OpenOptions) -> Result<File, Sight> {
-        self.open_if_own(&self.lock_of(attempt), how).map_err(|error| sight(&error))
     }
 
     /// Opens a file below the state directory for reading, if it is our own.
@@ -148,13 +145,6 @@ fn is_at(file: &File, path: &Path) -> bool {
     let id = |about: fs::Metadata| (about.dev(), about.ino());
     let (Ok(ours), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
     id(ours) == id(there)
-}
-
-fn sight(error: &io::Error) -> Sight {
-    match error.kind() {
-        ErrorKind::NotFound => Sight::Missing,
-        _ => Sight::Unverified,
-    }
 }
 
 fn make_own(path: &Path) -> io::Result<File> {
