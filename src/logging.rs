@@ -4,14 +4,14 @@
 //! Stderr may be a closed pipe or a file on a full disk. What cannot be written there is dropped: no answer and no round
 //! depends on it.
 
-use std::{
-    fmt::{Display, Write as _},
-    io::Write as _,
-};
+use std::{fmt::Display, io::Write as _};
 
 use tracing_subscriber::{EnvFilter, fmt};
 
-use crate::cli::{Global, LogFormat};
+use crate::{
+    cli::{Global, LogFormat},
+    model::safe,
+};
 
 /// Shows events on stderr as `-v`, `-vv` or `PRESSROOM_LOG` ask for.
 pub fn start(global: &Global) {
@@ -39,32 +39,11 @@ fn filter(verbose: u8) -> Option<EnvFilter> {
 /// controls in it are shown as escapes.
 pub fn diagnostic(text: impl Display) {
     for line in text.to_string().trim_end().split('\n') {
-        let _ = std::io::stderr().write_all(format!("pressroom: {}\n", escaped(line)).as_bytes());
+        let _ = std::io::stderr().write_all(format!("pressroom: {}\n", safe::diagnostic(line)).as_bytes());
     }
 }
 
 /// The same for text of which only one line may be made, whatever it contains.
 pub fn diagnostic_line(text: impl Display) {
     diagnostic(text.to_string().trim_end().replace('\n', "; "));
-}
-
-fn escaped(line: &str) -> String {
-    let mut safe = String::with_capacity(line.len());
-    for c in line.chars() {
-        match c {
-            c if c.is_control() && c != '\t' => write!(safe, "{}", c.escape_default()).unwrap_or_default(),
-            c => safe.push(c),
-        }
-    }
-    safe
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escaped;
-
-    #[test]
-    fn a_line_stays_a_line() {
-        assert_eq!(escaped("a\tb\r\u{1b}[31m"), "a\tb\\r\\u{1b}[31m");
-    }
 }

@@ -10,6 +10,11 @@ pub fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
+/// One line of a diagnostic, which keeps its tabs.
+pub fn diagnostic(text: &str) -> String {
+    escaped(text, |c| c == '\t')
+}
+
 /// Several lines. A carriage return, as progress bars write it, ends a line.
 pub fn text(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -44,7 +49,9 @@ fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
     safe
 }
 
-fn is_unsafe(c: char) -> bool {
+/// Controls, marks of direction and others that are not seen. The joiners that Persian and emoji are written with are not
+/// among them.
+pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
         || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0001}'..='\u{e007f}')
@@ -59,6 +66,11 @@ mod tests {
         assert_eq!(line("a\u{1b}[31mb\nc\td\u{9b}2J\u{7f}"), r"a\u{1b}[31mb\nc\td\u{9b}2J\u{7f}");
         assert_eq!(line("Émile Zola – Thérèse"), "Émile Zola – Thérèse");
         assert_eq!(line("txt.\u{202e}gpj"), r"txt.\u{202e}gpj");
+    }
+
+    #[test]
+    fn a_diagnostic_stays_a_line() {
+        assert_eq!(diagnostic("a\tb\r\u{1b}[31m"), "a\tb\\r\\u{1b}[31m");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::{
     config::{Exporter, params::Values},
     model::{
         filename::extension,
+        safe::is_unsafe,
         template::{Piece, pieces},
     },
 };
@@ -52,12 +53,9 @@ fn harmless(name: &str) -> String {
     trimmed.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).to_owned()
 }
 
-/// Controls and formats, but for the joiners that Persian and emoji are written with.
+/// In a name also what is only invisible.
 fn is_invisible(c: char) -> bool {
-    let is_joiner = matches!(c, '\u{200c}' | '\u{200d}');
-    let is_mark = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    c.is_control() || (is_mark && !is_joiner)
+    is_unsafe(c) || matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{e0000}')
 }
 
 /// At most `room` bytes, no character cut in two.

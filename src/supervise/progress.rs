@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::process_tree::Stuck;
-use crate::site::dir::open_regular;
+use crate::{model::safe::is_unsafe, site::dir::open_regular};
 
 /// Bytes that are looked at.
 const WINDOW: usize = 4096;
@@ -84,10 +84,6 @@ fn without_path(word: &str) -> Cow<'_, str> {
         Some((at, _)) if !word.contains("://") => Cow::Owned(format!("{}…", &word[..at])),
         _ => Cow::Borrowed(word),
     }
-}
-
-fn is_unsafe(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// What is known of a running exporter.
