@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// So long a finished export waits for a database that is busy.
-const PATIENCE: Duration = Duration::from_mins(10);
+const STORE_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// What the ending says by itself.
 pub fn record(ending: &ProcessResult, order: &ExecSpec, now: Stamp) -> Record {
@@ -170,7 +170,7 @@ pub fn patiently<T>(
     store: &mut Store,
     work: impl Fn(&Tx<'_>) -> anyhow::Result<T>,
 ) -> Result<T, Failure> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + STORE_TIMEOUT;
     loop {
         match store.immediate(&work) {
             Err(error) if is_passing(context, &error) && Instant::now() < end => {}
@@ -181,7 +181,7 @@ pub fn patiently<T>(
 
 /// The database, for which the end of an attempt waits as long as for a transaction.
 pub fn open_patiently(context: &Context) -> Result<Store, Failure> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + STORE_TIMEOUT;
     loop {
         match context.open_store() {
             Err(Failure { error: Some(error), .. }) if is_passing(context, &error) && Instant::now() < end => {}

@@ -246,7 +246,7 @@ pub enum Swept {
 /// is not this process) is killed first. Takes at most `kill_after` and about three seconds. What cannot be read leaves
 /// the tree "stuck": nobody may be taken for gone who was not looked at.
 pub fn end_tree(ids: &TreeIds, kill_after: Duration) -> Swept {
-    end_within(ids, kill_after, PATIENCE)
+    end_within(ids, kill_after, KILL_TIMEOUT)
 }
 
 /// The same for a tree of which something is known to be stuck: it is killed once more and not waited for.
@@ -263,9 +263,9 @@ fn end_within(ids: &TreeIds, kill_after: Duration, patience: Duration) -> Swept 
 }
 
 /// How long a killed process may take to go before it is called stuck.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest wait between two looks.
-pub(super) const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Descriptors that are waited on at once.
 const WAITED: usize = 64;
 /// So often in a row something may be unreadable before it is said.
@@ -300,13 +300,13 @@ pub(super) fn end(tree: &mut Tree, kill_after: Duration, patience: Duration) -> 
             if unread == TRIES {
                 return Swept::Stuck(vec![Stuck::unknown(&error)]);
             }
-            wait(&[], PAUSE);
+            wait(&[], LOOK_INTERVAL);
         } else if since_boot() < kill_at {
             unseen = 0;
-            wait(&ask(tree, &alive), PAUSE);
+            wait(&ask(tree, &alive), LOOK_INTERVAL);
         } else if since_boot() < kill_at.saturating_add(patience) {
             unseen = 0;
-            wait(&kill(&alive), PAUSE);
+            wait(&kill(&alive), LOOK_INTERVAL);
         } else {
             return Swept::Stuck(alive.iter().map(why).collect());
         }

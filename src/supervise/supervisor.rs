@@ -15,7 +15,7 @@ use super::{
     limits_monitor::{LimitsMonitor, SOONEST},
     output::Capture,
     proc::{Handle, Stat},
-    process_tree::{self, PATIENCE, PAUSE, Stuck, Tree, TreeIds},
+    process_tree::{self, KILL_TIMEOUT, LOOK_INTERVAL, Stuck, Tree, TreeIds},
     progress::{Overseer, Progress, StopOrder, read_message, read_progress},
     spawn::Leader,
     sys::{self, Reaped, give_back},
@@ -160,7 +160,7 @@ impl<'a> Supervisor<'a> {
     /// Those that were killed long ago and are still there, the leader among them.
     fn stuck(&mut self) -> Vec<Stuck> {
         match self.phase {
-            Phase::Killed { since, .. } if since_boot() >= since + PATIENCE => process_tree::stuck(&mut self.tree),
+            Phase::Killed { since, .. } if since_boot() >= since + KILL_TIMEOUT => process_tree::stuck(&mut self.tree),
             _ => Vec::new(),
         }
     }
@@ -210,7 +210,7 @@ impl Supervisor<'_> {
         let kill_after = self.order.limits.kill_after;
         self.duration = now.saturating_sub(self.leader.started);
         self.phase = self.phase.leader_ended(now, kill_after);
-        let gives_up = now + kill_after + PATIENCE;
+        let gives_up = now + kill_after + KILL_TIMEOUT;
         self.reap_leader();
         if self.ended.is_some() && self.is_gone() {
             return Ok(());
@@ -242,7 +242,7 @@ impl Supervisor<'_> {
 
     /// Until one of them has ended, or it is time for the next look. The output is read all the while.
     fn pause(&mut self, handles: &[Handle]) {
-        let until = since_boot() + PAUSE;
+        let until = since_boot() + LOOK_INTERVAL;
         let pidfds: Vec<_> = handles.iter().filter_map(Handle::pidfd).collect();
         while since_boot() < until {
             let waited = self.leader.events.wait(&pidfds, self.leader.output.as_fd(), until);

@@ -14,7 +14,7 @@ use crate::model::misfit::Misfit;
 /// Bytes of a form.
 const LIMIT: usize = 64 * 1024;
 /// For the whole of it.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The body as it was sent.
@@ -26,7 +26,7 @@ pub(super) fn read(variables: &Variables, input: impl Read + AsFd) -> Result<Vec
     if !is_form(variables.text("CONTENT_TYPE").unwrap_or_default()) {
         return Err(WebProblem::NotAForm);
     }
-    receive(input, length, Instant::now() + PATIENCE)
+    receive(input, length, Instant::now() + BODY_TIMEOUT)
 }
 
 fn length(variables: &Variables) -> Result<usize, WebProblem> {

@@ -204,7 +204,7 @@ fn data(words: &Words, subject: &PageSubject) -> Option<String> {
     let data = json!({
         "state": subject.state,
         "pauses": PAUSES,
-        "patience": PATIENCE,
+        "patience": WATCHED_FOR,
         "status_url": address.with("format", "look").to_string(),
         "page_url": address.with("format", "page.1").to_string(),
         "file_url": address.with("format", "file").to_string(),
@@ -221,7 +221,7 @@ fn data(words: &Words, subject: &PageSubject) -> Option<String> {
 /// Seconds; the last one repeats.
 pub(super) const PAUSES: [u64; 8] = [2, 3, 4, 6, 9, 14, 20, 30];
 /// Seconds after which a page has been forgotten in some tab and stops.
-pub(super) const PATIENCE: u64 = 30 * 60;
+pub(super) const WATCHED_FOR: u64 = 30 * 60;
 
 /// The pause of a page that has looked `turn` times already. `None`: it has looked for long enough.
 pub(super) fn after(turn: u32) -> Option<u64> {
@@ -229,7 +229,7 @@ pub(super) fn after(turn: u32) -> Option<u64> {
     let pause = |turn: u64| usize::try_from(turn).ok().and_then(|turn| PAUSES.get(turn)).copied().unwrap_or(30);
     let steps = PAUSES.len() as u64;
     let spent: u64 = (0..turn.min(steps)).map(pause).sum::<u64>() + turn.saturating_sub(steps) * 30;
-    Some(pause(turn)).filter(|pause| spent + pause <= PATIENCE)
+    Some(pause(turn)).filter(|pause| spent + pause <= WATCHED_FOR)
 }
 
 #[cfg(test)]
@@ -243,7 +243,7 @@ mod tests {
         assert!(all.is_sorted());
         assert_eq!(all.last().copied(), Some(crate::config::LONGEST_PAUSE.as_secs()));
         let whole: u64 = all.iter().sum();
-        assert!(whole <= PATIENCE && whole + 30 > PATIENCE, "{whole}");
+        assert!(whole <= WATCHED_FOR && whole + 30 > WATCHED_FOR, "{whole}");
         assert_eq!(after(u32::MAX), None);
     }
 }

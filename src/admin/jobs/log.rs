@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A follower looks so often.
-const PAUSE: Duration = Duration::from_millis(200);
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 /// By so many bytes a follower finds the place again.
 const OVERLAP: usize = 256;
 
@@ -93,7 +93,7 @@ fn follow(context: &Context, name: &str) -> Result<(), Failure> {
         if ended || paper.is_closed() {
             return paper.close();
         }
-        sleep(PAUSE);
+        sleep(FOLLOW_INTERVAL);
     }
 }
 
@@ -106,7 +106,7 @@ fn wait_for_start(store: &Store, subject: &FoundFile) -> Result<Attempt, Failure
         if store.view().job(&subject.filename).map_err(anyhow::Error::from)?.is_none() {
             return Err(Failure::because(Exit::Absent, format!("{:?} was not started", subject.filename)));
         }
-        sleep(PAUSE);
+        sleep(FOLLOW_INTERVAL);
     }
 }
 

@@ -6,14 +6,14 @@ mod scenes;
 mod site;
 mod sites;
 
-use site::{Look, run};
+use site::{PageLook, run};
 
 /// Whole seconds until the file came, as a page counts them.
-fn came(look: &Look) -> u64 {
+fn came(look: &PageLook) -> u64 {
     look.came.div_ceil(1000).max(1)
 }
 
-fn is_near(look: &Look, said: u64) -> bool {
+fn is_near(look: &PageLook, said: u64) -> bool {
     let came = came(look);
     said <= came * 2 && came <= said * 2
 }

@@ -11,13 +11,13 @@ use crate::model::clock::Stamp;
 
 /// As the page's script has them, in seconds.
 const PAUSES: [u64; 8] = [2, 3, 4, 6, 9, 14, 20, 30];
-const PATIENCE: u64 = 30 * 60;
+const WATCHED_FOR: u64 = 30 * 60;
 /// How many past runs are looked at, as `request` does.
 const SAMPLE: usize = 32;
 const RETRY: u64 = 30_000;
 
 /// One look of one page.
-pub struct Look {
+pub struct PageLook {
     /// Seconds.
     pub said: Option<u64>,
     /// Milliseconds until the file was there.
@@ -59,7 +59,7 @@ struct World<'a> {
 }
 
 /// Every look at every job, with what came.
-pub fn run(spec: &Spec) -> Vec<Look> {
+pub fn run(spec: &Spec) -> Vec<PageLook> {
     let mut random = Random(spec.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let past = spec.exporters.iter().map(|exporter| (0..40).map(|_| exporter.lengths.draw(&mut random)).collect());
     let past = past.collect();
@@ -75,7 +75,7 @@ pub fn run(spec: &Spec) -> Vec<Look> {
     }
     let end =
         |job: usize| if let State::Done { at } = world.jobs[job].state { at } else { unreachable!("all are done") };
-    world.looks.iter().map(|&(job, at, said)| Look { said, came: end(job) - at }).collect()
+    world.looks.iter().map(|&(job, at, said)| PageLook { said, came: end(job) - at }).collect()
 }
 
 impl World<'_> {
@@ -180,7 +180,8 @@ impl World<'_> {
     }
 
     fn look(&mut self, job: usize, turn: usize) {
-        if matches!(self.jobs[job].state, State::Done { .. }) || self.now - self.jobs[job].arrived > PATIENCE * 1000 {
+        if matches!(self.jobs[job].state, State::Done { .. }) || self.now - self.jobs[job].arrived > WATCHED_FOR * 1000
+        {
             return;
         }
         let said = expected(&self.scene(), &self.subject(job));

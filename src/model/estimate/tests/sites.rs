@@ -9,7 +9,7 @@ pub struct Spec {
     pub host: u32,
     /// The seats of each queue.
     pub queues: Vec<u32>,
-    pub exporters: Vec<Exporter>,
+    pub exporters: Vec<SimulatedExporter>,
     /// Seconds from one request to the next, on average.
     pub gap: f64,
     /// Seconds between the beginnings of ticks, and how long each stays.
@@ -17,7 +17,7 @@ pub struct Spec {
     pub jobs: usize,
 }
 
-pub struct Exporter {
+pub struct SimulatedExporter {
     pub queue: usize,
     pub lengths: Lengths,
     /// Its part of the requests, beside those of the others.
@@ -27,16 +27,16 @@ pub struct Exporter {
     pub fails: u32,
 }
 
-const fn plain(queue: usize, lengths: Lengths, weight: f64) -> Exporter {
-    Exporter { queue, lengths, weight, tells_percent: false, fails: 0 }
+const fn plain(queue: usize, lengths: Lengths, weight: f64) -> SimulatedExporter {
+    SimulatedExporter { queue, lengths, weight, tells_percent: false, fails: 0 }
 }
 
-const fn telling(queue: usize, lengths: Lengths, weight: f64) -> Exporter {
-    Exporter { tells_percent: true, ..plain(queue, lengths, weight) }
+const fn telling(queue: usize, lengths: Lengths, weight: f64) -> SimulatedExporter {
+    SimulatedExporter { tells_percent: true, ..plain(queue, lengths, weight) }
 }
 
-const fn failing(queue: usize, lengths: Lengths, weight: f64, fails: u32) -> Exporter {
-    Exporter { fails, ..plain(queue, lengths, weight) }
+const fn failing(queue: usize, lengths: Lengths, weight: f64, fails: u32) -> SimulatedExporter {
+    SimulatedExporter { fails, ..plain(queue, lengths, weight) }
 }
 
 const STAYS: (u64, u64) = (60, 60);
