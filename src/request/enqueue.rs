@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The steps, or why there are none.
-pub type Plan = Result<Vec<QueueStep>, Refusal>;
+pub type Steps = Result<Vec<QueueStep>, Refusal>;
 
 /// Whether a job counts as new work of its client, and whether a source that has to be made for it is subject to the
 /// limits of queues and clients.
@@ -58,7 +58,7 @@ pub enum SourceState {
 
 impl Look<'_> {
     /// What a request needs that misses its file; `old` is the row that there is.
-    pub fn plan(&self, ask: &Ask, old: Option<Job>) -> anyhow::Result<Plan> {
+    pub fn plan(&self, ask: &Ask, old: Option<Job>) -> anyhow::Result<Steps> {
         match old {
             Some(job) if !job.status.is_failed() => Ok(Ok(self.adjust(ask, job))),
             old => match self.refusal(ask)? {
@@ -70,7 +70,7 @@ impl Look<'_> {
 
     /// The same for a schedule or the admin: a new row, or the old failure's once more. It is not counted as new work of its
     /// client.
-    pub fn plan_ours(&self, ask: &Ask, old: Option<Job>) -> anyhow::Result<Plan> {
+    pub fn plan_ours(&self, ask: &Ask, old: Option<Job>) -> anyhow::Result<Steps> {
         self.place(ask, old, ChainEntry::Ours)
     }
 
@@ -86,7 +86,7 @@ impl Look<'_> {
         sooner.into_iter().chain(later).collect()
     }
 
-    fn place(&self, ask: &Ask, old: Option<Job>, entry: ChainEntry) -> anyhow::Result<Plan> {
+    fn place(&self, ask: &Ask, old: Option<Job>, entry: ChainEntry) -> anyhow::Result<Steps> {
         let source = source_of(&self.context.config, ask)?;
         let run_after = ask.run_after(self.now);
         // What is to start later has its source made then, or the source would be old by then.

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, fs::File, io, time::Duration};
 use anyhow::bail;
 
 use super::{
-    launch,
+    launch::{self, Seat},
     plan::{HoldReason, PlanStep},
     ready,
     round::{Round, Trouble, expect_lock},
@@ -32,12 +32,6 @@ use crate::{
     store::{StoreError, Tx},
     supervise,
 };
-
-/// A claimed job and the lock that its run will hold.
-pub struct Seat {
-    pub claim: Claim,
-    pub lock: File,
-}
 
 /// One batch of claims, then one launch for each.
 pub fn fill_seats(round: &mut Round) -> anyhow::Result<()> {
@@ -151,7 +145,7 @@ impl<'a> Batch<'a> {
         if context.config.holds(&job.exporter).is_some() {
             return Ok(Taken::Not);
         }
-        match fit(context, job) {
+        match ready::fit(context, job) {
             Ok(ask) if !fit::may_be_in(&ask, &job.queue) => {
                 let (from, to) = (job.queue.clone(), fit::home(&ask).to_owned());
                 ready::move_to(context, tx, job, &to, self.now)?;
@@ -247,11 +241,6 @@ enum Taken {
     Moved,
     /// It is not started now.
     Not,
-}
-
-/// The row, checked against the configuration as it is now.
-pub(super) fn fit<'a>(context: &'a Context, job: &Job) -> Result<Ask<'a>, String> {
-    fit::fit(&context.config, &job.exporter, &job.params, &job.filename)
 }
 
 /// Whether what was claimed is what was checked.

@@ -4,7 +4,7 @@ use std::{fs::File, time::Duration};
 
 use super::{
     database, notify,
-    round::{Mode, Round, WallClock, step_end},
+    round::{Round, RoundKind, WallClock, step_end},
 };
 use crate::{
     logging,
@@ -221,7 +221,7 @@ fn remember(lock: Option<&File>, last: Option<RoundMark>, here: TickMark, clock:
 pub fn mark(round: &mut Round) -> anyhow::Result<()> {
     let mark = here(round.now);
     let keep_news = notify::wants_successes(round);
-    let stays = if let Mode::First { stays } = round.mode { Some(stays) } else { None };
+    let stays = if let RoundKind::First { stays } = round.kind { Some(stays) } else { None };
     round.store.immediate(|tx| {
         if !keep_news {
             tx.forget_news()?;

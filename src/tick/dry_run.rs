@@ -10,10 +10,10 @@ use std::{
 };
 
 use super::{
-    claim, expire,
+    expire,
     plan::{Hold, HoldReason, Moment, PlanStep},
-    prune,
-    round::{Mode, Plan, Round},
+    prune, ready,
+    round::{Plan, Round, RoundKind},
     schedule,
     seats::Seats,
 };
@@ -85,7 +85,7 @@ fn queues(context: &Context, view: &View) -> anyhow::Result<Vec<String>> {
 
 /// The jobs that the round drops.
 fn going(context: &Context, original: &mut Original) -> anyhow::Result<Vec<i64>> {
-    let gone = expire::expired(&Round::new(context, original.store_mut(), None, Mode::Full))?;
+    let gone = expire::expired(&Round::new(context, original.store_mut(), None, RoundKind::Full))?;
     Ok(gone.into_iter().map(|(job, _)| job.id).collect())
 }
 
@@ -105,7 +105,7 @@ fn sources(context: &Context, copy: &Store, queues: &[String]) -> anyhow::Result
     let mut found = BTreeSet::new();
     for queue in queues {
         for job in copy.view().first_in(queue, u32::MAX)?.into_iter().filter(is_derived) {
-            if let Ok(ask) = claim::fit(context, &job) {
+            if let Ok(ask) = ready::fit(context, &job) {
                 chain(context, ask, &mut found)?;
             }
         }
@@ -129,7 +129,7 @@ fn chain<'a>(context: &'a Context, ask: Ask<'a>, found: &mut BTreeSet<String>) -
 
 /// Carries the round out on the copy, and looks at what still waits after it.
 fn plan(context: &Context, original: &Original, copy: &mut Store) -> anyhow::Result<Vec<PlanStep>> {
-    let mut round = Round::new(context, copy, None, Mode::DryRun(Box::default()));
+    let mut round = Round::new(context, copy, None, RoundKind::DryRun(Box::default()));
     round.decide();
     let Plan { mut steps, seats, aside, .. } = round.plan_mut().map(mem::take).unwrap_or_default();
     let waits = Waits { context, view: round.store.view(), now: Stamp::now(), seats, aside };

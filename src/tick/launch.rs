@@ -15,10 +15,7 @@ use std::{
 
 use anyhow::Context as _;
 
-use super::{
-    claim::Seat,
-    round::{Mode, Round, Trouble},
-};
+use super::round::{Round, RoundKind, Trouble};
 use crate::{
     context::Context,
     exit::{Exit, Failure},
@@ -37,6 +34,12 @@ use crate::{
 const NAME: usize = 100;
 /// Bytes. The kernel takes 128 KiB of one variable.
 const LONGEST: usize = 100_000;
+
+/// A claimed job and the lock that its run will hold.
+pub struct Seat {
+    pub claim: Claim,
+    pub lock: File,
+}
 
 /// Launches a run for each of them. Where the machine refuses one, it would refuse the others: they are queued again.
 pub fn all(round: &mut Round, seats: Vec<Seat>) {
@@ -145,7 +148,7 @@ pub fn wait_for(children: Vec<Child>) -> bool {
 pub fn tell_returned(context: &Context) -> Result<(), Failure> {
     let Some(lock) = context.site.take_tick()? else { return Ok(()) };
     let mut store = context.open_store_for_tick()?;
-    let mut round = Round::new(context, &mut store, Some(&lock), Mode::Full);
+    let mut round = Round::new(context, &mut store, Some(&lock), RoundKind::Full);
     round.step("returned", take_back);
     round.tell();
     if round.trouble == Trouble::NothingStarts { Err(Failure::code(Exit::Io)) } else { Ok(()) }

@@ -13,7 +13,7 @@ use std::{
 use super::{
     Left, launch, open_store,
     reload::{Change, InForce},
-    round::{Mode, Round, Trouble},
+    round::{Round, RoundKind, Trouble},
     schedule, tell_broken,
     wake::{StopSignals, WakeSources},
 };
@@ -171,9 +171,9 @@ impl Linger<'_> {
     fn round(&mut self) -> Option<Duration> {
         let now = since_boot();
         let mode = match self.is_new {
-            true => Mode::First { stays: self.until.saturating_sub(now) },
-            false if now < self.full_due => Mode::Light,
-            false => Mode::Full,
+            true => RoundKind::First { stays: self.until.saturating_sub(now) },
+            false if now < self.full_due => RoundKind::Light,
+            false => RoundKind::Full,
         };
         let mut round = Round::new(&self.force.context, &mut self.store, Some(&self.lock), mode);
         round.refusal = self.refused.told.take();

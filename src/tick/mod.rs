@@ -48,7 +48,7 @@ use super::{
     site::{Site, machine_id},
     store::Store,
     supervise::hear_children,
-    tick::round::{Mode, Round, Trouble, expect_lock},
+    tick::round::{Round, RoundKind, Trouble, expect_lock},
 };
 
 /// One round, if no other tick is at work.
@@ -102,7 +102,7 @@ fn once(context: &Context, signals: wake::StopSignals) -> Result<Left, Failure> 
     let lock = lock.map_err(|error| context.instead(error.into(), None))?;
     let Some(lock) = lock else { return Ok(Left::default()) };
     let mut store = open_store(context, &lock)?;
-    let mut round = Round::new(context, &mut store, Some(&lock), Mode::First { stays: Duration::ZERO });
+    let mut round = Round::new(context, &mut store, Some(&lock), RoundKind::First { stays: Duration::ZERO });
     round.go();
     let left = Left { children: round.children, cannot_start: round.trouble == Trouble::NothingStarts };
     signals.let_go()?;

@@ -2,7 +2,6 @@
 //! where a request would put them now.
 
 use super::{
-    claim,
     plan::PlanStep,
     round::{Round, step_end},
     seats,
@@ -11,7 +10,7 @@ use super::{
 use crate::{
     context::Context,
     model::{age, clock::Stamp, job::Job},
-    request::fit,
+    request::{Ask, fit},
     store::{Place, Tx, View},
 };
 
@@ -73,7 +72,7 @@ pub fn homeless(view: &View, context: &Context) -> anyhow::Result<Vec<String>> {
 
 /// A job that fits nothing any more is told so at its claim, in the queue that always exists.
 fn home<'a>(context: &'a Context, job: &Job) -> &'a str {
-    claim::fit(context, job).map_or("default", |ask| fit::home(&ask))
+    fit(context, job).map_or("default", |ask| fit::home(&ask))
 }
 
 /// A queued job goes on in another queue, and has waited there for as long as it has waited so far.
@@ -88,4 +87,9 @@ pub fn move_to(context: &Context, tx: &Tx, job: &Job, queue: &str, now: Stamp) -
     let waited = age::time_without(since, now, &spans(&job.queue));
     // Where nobody has ever ticked it may lie before all time, and no row says that.
     Ok(tx.set_queued_since(job.id, age::moment_before(now, waited, &spans(queue)).max(Stamp(0)))?)
+}
+
+/// The row, checked against the configuration as it is now.
+pub(super) fn fit<'a>(context: &'a Context, job: &Job) -> Result<Ask<'a>, String> {
+    fit::fit(&context.config, &job.exporter, &job.params, &job.filename)
 }

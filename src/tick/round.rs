@@ -56,7 +56,7 @@ pub enum Trouble {
 }
 
 /// What a round does and what it leaves out.
-pub enum Mode {
+pub enum RoundKind {
     /// Every step, as the first round of a tick that stays for so long.
     First { stays: Duration },
     /// Every step.
@@ -110,7 +110,7 @@ pub struct Round<'a> {
     pub store: &'a mut Store,
     /// The tick's own lock; a dry run has none.
     pub lock: Option<&'a File>,
-    pub mode: Mode,
+    pub kind: RoundKind,
     pub now: Stamp,
     pub clock: WallClock,
     /// Something holds jobs back that ends without a ring: look again then.
@@ -125,12 +125,12 @@ pub struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    pub fn new(context: &'a Context, store: &'a mut Store, lock: Option<&'a File>, mode: Mode) -> Self {
+    pub fn new(context: &'a Context, store: &'a mut Store, lock: Option<&'a File>, kind: RoundKind) -> Self {
         Self {
             context,
             store,
             lock,
-            mode,
+            kind,
             now: Stamp::now(),
             clock: WallClock::Trusted,
             look_again: None,
@@ -143,7 +143,7 @@ impl<'a> Round<'a> {
     }
 
     pub const fn is_light(&self) -> bool {
-        matches!(self.mode, Mode::Light)
+        matches!(self.kind, RoundKind::Light)
     }
 
     pub const fn is_plan(&self) -> bool {
@@ -152,11 +152,11 @@ impl<'a> Round<'a> {
 
     /// What a dry run has noted so far. A round that acts has none.
     pub const fn plan(&self) -> Option<&Plan> {
-        if let Mode::DryRun(plan) = &self.mode { Some(plan) } else { None }
+        if let RoundKind::DryRun(plan) = &self.kind { Some(plan) } else { None }
     }
 
     pub const fn plan_mut(&mut self) -> Option<&mut Plan> {
-        if let Mode::DryRun(plan) = &mut self.mode { Some(plan) } else { None }
+        if let RoundKind::DryRun(plan) = &mut self.kind { Some(plan) } else { None }
     }
 
     /// The moment for what was to happen at a time: that of the clock, or what it should be.
@@ -186,8 +186,8 @@ impl<'a> Round<'a> {
     pub fn also(&mut self, mut sentences: Vec<String>) {
         let site = &self.context.site;
         let step = |sentence: String| PlanStep::Problem { text: site.with_whole_command(&sentence) };
-        match &mut self.mode {
-            Mode::DryRun(plan) => plan.steps.extend(sentences.into_iter().map(step)),
+        match &mut self.kind {
+            RoundKind::DryRun(plan) => plan.steps.extend(sentences.into_iter().map(step)),
             _ => self.problems.append(&mut sentences),
         }
     }
