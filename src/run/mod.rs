@@ -44,7 +44,7 @@ pub const CONFIG: &str = "PRESSROOM_CONFIG_TEXT";
 pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     let (lock, begun) = (supervise::inherited_lock()?, clock::since_boot());
     let attempt = AttemptId::try_from(args.attempt.clone()).map_err(|error| Failure::because(Exit::Usage, error))?;
-    let (context, note) = match begin(global, &lock, begun) {
+    let (context, metadata) = match begin(global, &lock, begun) {
         Ok(begun) => begun,
         Err(stop) => return Err(stop.note(&lock, begun)),
     };
@@ -53,7 +53,7 @@ pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
         Ok(None) => return Ok(()), // somebody else ended it
         Err(failure) => return Err(NotStarted::from(failure).note(&lock, begun)),
     };
-    let run = Run { context: &context, claim: &claim, lock: &lock, begun, note: &note };
+    let run = Run { context: &context, claim: &claim, lock: &lock, begun, metadata: &metadata };
     run.attempt()?;
     context.site.ring();
     Ok(())
@@ -61,13 +61,13 @@ pub fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
 
 fn begin(global: &Global, lock: &File, begun: Duration) -> Result<(Context, LockMetadata), NotStarted> {
     supervise::become_run()?;
-    let note = own_note(begun)?;
-    note.write(lock)?; // first of all: a run that hangs later is overdue some day
+    let metadata = own_metadata(begun)?;
+    metadata.write(lock)?; // first of all: a run that hangs later is overdue some day
     failpoint::at("run-started");
     // A configuration that has been broken since the claim is the tick's to report.
     let text = std::env::var(CONFIG).ok();
     let context = Context::load_or(global, text).map_err(|failure| NotStarted::configuration(failure.error))?;
-    Ok((context, note))
+    Ok((context, metadata))
 }
 
 /// As the tick has handed it over, else as it stands in the database. Either is checked once more by [`exec_spec::order`].
@@ -86,7 +86,7 @@ struct Run<'a> {
     lock: &'a File,
     begun: Duration,
     /// Who we are.
-    note: &'a LockMetadata,
+    metadata: &'a LockMetadata,
 }
 
 impl Run<'_> {
@@ -104,7 +104,7 @@ impl Run<'_> {
         let order = exec_spec::order(self.context, exporter, self.claim)?;
         let noted = |leader| {
             failpoint::at("run-forked");
-            leader_note(self.note, leader, None).write(self.lock)?;
+            leader_metadata(self.metadata, leader, None).write(self.lock)?;
             failpoint::at("run-noted");
             Ok(())
         };
@@ -118,7 +118,7 @@ impl Run<'_> {
         let mut overseer = observer::Observer::new(self.context, self.claim, Instant::now());
         let ending = supervise::supervise(leader, order, &mut overseer)?;
         // What follows may wait for long, and is not overdue. Unwritten, it has a minute as ever.
-        let _ = leader_note(self.note, process, Some(clock::since_boot())).write(self.lock);
+        let _ = leader_metadata(self.metadata, process, Some(clock::since_boot())).write(self.lock);
         failpoint::at("run-exporter-ended");
         let mut store = overseer.into_store()?;
         self.finish(&mut store, exporter, order, &ending)
@@ -160,7 +160,7 @@ impl Run<'_> {
 }
 
 /// Who we are, for a tick that finds our lock free, or held for too long. Looked up once.
-fn own_note(begun: Duration) -> io::Result<LockMetadata> {
+fn own_metadata(begun: Duration) -> io::Result<LockMetadata> {
     Ok(LockMetadata {
         run: Some(ProcessId::this()?),
         boot_id: site::boot_id()?,
@@ -171,6 +171,6 @@ fn own_note(begun: Duration) -> io::Result<LockMetadata> {
 }
 
 /// The same once there is a leader.
-fn leader_note(own: &LockMetadata, leader: ProcessId, ended: Option<Duration>) -> LockMetadata {
+fn leader_metadata(own: &LockMetadata, leader: ProcessId, ended: Option<Duration>) -> LockMetadata {
     LockMetadata { leader: Some(leader), leader_session: Some(leader.pid), ended, ..own.clone() }
 }

@@ -1,7 +1,7 @@
 //! A run that starts nothing although its job is not at fault: the machine refuses for a while, or the configuration has
 //! changed since the claim. The job goes back into the queue, and the attempt is none.
 //!
-//! The note in the lock file says so too, for the next tick: it tells the admin, and gives the job back where the
+//! The metadata in the lock file say so too, for the next tick: it tells the admin, and gives the job back where the
 //! database could not be written. No bell is rung, since the tick would only start the job again at once.
 
 use std::{fs::File, io, time::Duration};
@@ -65,8 +65,8 @@ impl NotStarted {
     pub(super) fn note(self, lock: &File, begun: Duration) -> Failure {
         match self {
             Self::Returned { told, why } => {
-                let note = LockMetadata { refused: Some(told), since_boot: begun, ..LockMetadata::default() };
-                let _ = note.write(lock); // on a full disk the database may still tell
+                let metadata = LockMetadata { refused: Some(told), since_boot: begun, ..LockMetadata::default() };
+                let _ = metadata.write(lock); // on a full disk the database may still tell
                 Failure::because(Exit::TryLater, why)
             }
             Self::Refused(sentence) => Failure::because(Exit::Io, sentence),

@@ -3,10 +3,10 @@
 use std::{fmt::Write as _, fs::File, io, os::unix::fs::FileExt, time::Duration};
 
 use super::{Site, machine::PidLife};
-use crate::model::{job::AttemptId, process::ProcessId};
+use crate::model::{clock, job::AttemptId, process::ProcessId};
 
-/// A note is far shorter; a file that is longer was not written by us.
-const LONGEST: usize = 4096;
+/// More than ours can have; a longer file was not written by us.
+const MAX_BYTES: usize = 4096;
 
 /// What a run writes about itself and its exporter. What is not known yet is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,17 +32,17 @@ pub struct LockMetadata {
 }
 
 impl LockMetadata {
-    /// Writes the note into the open lock file in place of an earlier one.
+    /// Writes them into the open lock file in place of earlier ones.
     pub fn write(&self, lock: &File) -> io::Result<()> {
         let text = self.text();
-        // The rest of a longer note goes last: at no moment there is less to read than before.
+        // The rest of a longer text goes last: at no moment is there less to read than before.
         lock.write_all_at(text.as_bytes(), 0)?;
         lock.set_len(text.len() as u64)
     }
 
-    /// Reads as much as is there: the machine may have stopped in the middle of a note.
+    /// Reads as much as is there: the machine may have stopped in the middle of writing.
     pub fn read(lock: &File) -> io::Result<Self> {
-        let mut text = vec![0; LONGEST];
+        let mut text = vec![0; MAX_BYTES];
         let length = lock.read_at(&mut text, 0)?;
         text.truncate(length);
         Ok(Self::parse(&String::from_utf8_lossy(&text)))
@@ -52,6 +52,12 @@ impl LockMetadata {
     /// process numbers.
     pub fn numbers_hold(&self, boot: &str, here: PidLife) -> bool {
         self.boot_id == boot && self.life.may_be(here)
+    }
+
+    /// How long the exporter has been running, or how long it ran, on the clock of the limits. `None`: that clock has begun
+    /// anew since.
+    pub fn elapsed(&self, boot: &str) -> Option<Duration> {
+        (self.boot_id == boot).then(|| self.ended.unwrap_or_else(clock::since_boot).saturating_sub(self.since_boot))
     }
 
     fn text(&self) -> String {
@@ -74,26 +80,26 @@ impl LockMetadata {
     }
 
     fn parse(text: &str) -> Self {
-        let mut note = Self::default();
+        let mut metadata = Self::default();
         // A last line without its end may be cut in the middle of a number.
         for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
             let (key, value) = line.split_once(' ').unwrap_or((line, ""));
             match key {
-                "boot" => value.clone_into(&mut note.boot_id),
-                "since_boot_ms" => note.since_boot = Duration::from_millis(value.parse().unwrap_or(0)),
-                "pid_namespace" => note.life.namespace = value.parse().ok(),
-                "pid_1" => note.life.first = value.parse().ok(),
-                "run" => note.run = ProcessId::parse(value),
-                "leader" => note.leader = ProcessId::parse(value),
-                "session" => note.leader_session = value.parse().ok(),
-                "stuck" => note.is_stuck = true,
-                "told" => note.is_told = true,
-                "refused" => note.refused = Some(value.to_owned()),
-                "ended_ms" => note.ended = value.parse().ok().map(Duration::from_millis),
+                "boot" => value.clone_into(&mut metadata.boot_id),
+                "since_boot_ms" => metadata.since_boot = Duration::from_millis(value.parse().unwrap_or(0)),
+                "pid_namespace" => metadata.life.namespace = value.parse().ok(),
+                "pid_1" => metadata.life.first = value.parse().ok(),
+                "run" => metadata.run = ProcessId::parse(value),
+                "leader" => metadata.leader = ProcessId::parse(value),
+                "session" => metadata.leader_session = value.parse().ok(),
+                "stuck" => metadata.is_stuck = true,
+                "told" => metadata.is_told = true,
+                "refused" => metadata.refused = Some(value.to_owned()),
+                "ended_ms" => metadata.ended = value.parse().ok().map(Duration::from_millis),
                 _ => {}
             }
         }
-        note
+        metadata
     }
 }
 
@@ -101,10 +107,10 @@ impl Site {
     /// How many attempts have left what no tick can remove. None, where the caller may not look.
     pub fn leftovers(&self) -> usize {
         let attempts = self.attempts_on_disk().unwrap_or_default();
-        attempts.iter().filter(|attempt| self.lock_metadata(attempt).is_ok_and(|note| note.is_told)).count()
+        attempts.iter().filter(|attempt| self.lock_metadata(attempt).is_ok_and(|metadata| metadata.is_told)).count()
     }
 
-    /// The note of an attempt, read without touching its lock.
+    /// The metadata of an attempt, read without touching its lock.
     pub fn lock_metadata(&self, attempt: &AttemptId) -> io::Result<LockMetadata> {
         LockMetadata::read(&self.open_own(&self.lock_of(attempt))?)
     }
@@ -130,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_read_as_it_was_written_and_a_shorter_one_replaces_it() {
+    fn metadata_are_read_as_they_were_written_and_shorter_ones_replace_them() {
         let file = tempfile::tempfile().unwrap();
         whole().write(&file).unwrap();
         assert_eq!(LockMetadata::read(&file).unwrap(), whole());
@@ -140,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_cut_or_foreign_note_only_whole_lines_count() {
+    fn of_a_cut_or_foreign_file_only_whole_lines_count() {
         assert_eq!(LockMetadata::parse(""), LockMetadata::default());
         assert_eq!(LockMetadata::parse("run 12 34\nleader 13 3").run, Some(ProcessId { pid: 12, start: 34 }));
         assert_eq!(LockMetadata::parse("run 12 34\nleader 13 3").leader, None);

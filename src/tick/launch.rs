@@ -176,15 +176,15 @@ pub fn take_back(round: &mut Round) -> anyhow::Result<()> {
 /// Why the run of this attempt has started nothing; told once.
 fn take_back_one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<Option<String>> {
     let site = &round.context.site;
-    if site.lock_metadata(attempt).map_or(true, |note| note.refused.is_none()) {
+    if site.lock_metadata(attempt).map_or(true, |metadata| metadata.refused.is_none()) {
         return Ok(None);
     }
     // One that still ends is the next round's.
     let Probe::Free(lock) = site.try_take(attempt) else { return Ok(None) };
-    let note = LockMetadata::read(&lock)?;
+    let metadata = LockMetadata::read(&lock)?;
     if let Some(claim) = round.store.view().claim_of(attempt)? {
         round.store.immediate(|tx| Ok(tx.give_back(&claim, Stamp::now())?))?;
     }
-    LockMetadata { refused: None, ..note.clone() }.write(&lock)?;
-    Ok(note.refused)
+    LockMetadata { refused: None, ..metadata.clone() }.write(&lock)?;
+    Ok(metadata.refused)
 }

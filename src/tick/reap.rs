@@ -88,8 +88,8 @@ pub fn try_take(round: &Round, attempt: &AttemptId) -> Probe {
 /// Finishes an attempt whose run is dead: as `ok` if its file is in the cache, else as `lost`.
 fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<()> {
     let Some(claim) = round.store.view().claim_of_job(job)? else { return Ok(()) };
-    let note = lock.map(LockMetadata::read).transpose().context("cannot read its lock")?;
-    if round.is_light() && note.as_ref().is_some_and(|note| note.is_stuck) {
+    let metadata = lock.map(LockMetadata::read).transpose().context("cannot read its lock")?;
+    if round.is_light() && metadata.as_ref().is_some_and(|metadata| metadata.is_stuck) {
         return Ok(()); // looked at by the next full round
     }
     failpoint::at("reap-took-lock");
@@ -99,7 +99,7 @@ fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<(
         }
         return Ok(());
     }
-    let record = record(round, &claim, note.as_ref())?;
+    let record = record(round, &claim, metadata.as_ref())?;
     let config = &round.context.config;
     round.store.immediate(|tx| Closing::new(&claim, &record).close(tx, config))?;
     noted(round, job, record.outcome)?;
@@ -127,20 +127,20 @@ pub fn end(round: &Round, attempt: &AttemptId, lock: Option<&File>) -> anyhow::R
     if lock.is_none() && !round.context.site.has_work(attempt) {
         return Ok(Swept::Gone);
     }
-    let note = lock.map(LockMetadata::read).transpose().context("cannot read its lock")?;
-    let ids = ids(attempt, note.as_ref())?;
+    let metadata = lock.map(LockMetadata::read).transpose().context("cannot read its lock")?;
+    let ids = ids(attempt, metadata.as_ref())?;
     if round.is_plan() {
-        return Ok(if note.is_some_and(|note| note.is_stuck) { still_there(&ids) } else { Swept::Gone });
+        return Ok(if metadata.is_some_and(|metadata| metadata.is_stuck) { still_there(&ids) } else { Swept::Gone });
     }
-    if note.as_ref().is_some_and(|note| note.is_stuck) {
+    if metadata.as_ref().is_some_and(|metadata| metadata.is_stuck) {
         return Ok(end_stuck_tree(&ids));
     }
     let swept = end_tree(&ids, Duration::ZERO);
     if let (Swept::Stuck(stuck), Some(lock)) = (&swept, lock)
         && stuck.iter().all(|stuck| stuck.process.is_some())
     {
-        let note = LockMetadata { is_stuck: true, ..note.unwrap_or_default() };
-        note.write(lock).context("cannot write its lock")?;
+        let metadata = LockMetadata { is_stuck: true, ..metadata.unwrap_or_default() };
+        metadata.write(lock).context("cannot write its lock")?;
     }
     Ok(swept)
 }
@@ -154,12 +154,13 @@ fn still_there(ids: &TreeIds) -> Swept {
     if stuck.is_empty() { Swept::Gone } else { Swept::Stuck(stuck) }
 }
 
-fn record(round: &Round, claim: &Claim, note: Option<&LockMetadata>) -> anyhow::Result<Record> {
+fn record(round: &Round, claim: &Claim, metadata: Option<&LockMetadata>) -> anyhow::Result<Record> {
     let boot = boot_id()?;
-    let took = note.filter(|note| note.boot_id == boot).map(elapsed);
+    let since = metadata.filter(|metadata| metadata.boot_id == boot).map(|metadata| metadata.since_boot);
+    let took = since.map(|since| clock::since_boot().saturating_sub(since));
     let took = took.unwrap_or_else(|| round.now.since(claim.started));
     let outcome = outcome(round, claim)?;
-    let restarted = was_restarted(round, claim, note, &boot)?;
+    let restarted = was_restarted(round, claim, metadata, &boot)?;
     let bare = Record::bare(outcome, Stamp::now(), took);
     Ok(match outcome {
         Outcome::Ok => Record { output_size: size(round, claim), ..bare },
@@ -172,14 +173,14 @@ fn record(round: &Round, claim: &Claim, note: Option<&LockMetadata>) -> anyhow::
     })
 }
 
-/// What was restarted since it began, if anything was. A power cut can take the note with it.
+/// What was restarted since it began, if anything was. A power cut can take its lock file with it.
 fn was_restarted(
     round: &Round,
     claim: &Claim,
-    note: Option<&LockMetadata>,
+    metadata: Option<&LockMetadata>,
     boot: &str,
 ) -> anyhow::Result<Option<&'static str>> {
-    let machine = match note.map(|note| &*note.boot_id).filter(|noted| !noted.is_empty()) {
+    let machine = match metadata.map(|metadata| &*metadata.boot_id).filter(|noted| !noted.is_empty()) {
         Some(noted) => noted != boot,
         None => claim.started < round.now.minus(clock::since_boot()),
     };
@@ -187,7 +188,7 @@ fn was_restarted(
         return Ok(Some("the machine was restarted"));
     }
     let here = PidLife::here()?;
-    let container = note.is_some_and(|note| !note.life.may_be(here));
+    let container = metadata.is_some_and(|metadata| !metadata.life.may_be(here));
     Ok(container.then_some("the container was restarted"))
 }
 
@@ -211,18 +212,14 @@ fn output(round: &Round, claim: &Claim) -> Option<PathBuf> {
     Some(round.context.site.work_of(&claim.attempt).join(format!("out{}", file.extension)))
 }
 
-fn elapsed(note: &LockMetadata) -> Duration {
-    clock::since_boot().saturating_sub(note.since_boot)
-}
-
 /// Numbers of an earlier boot or container lead to nobody, or to strangers. An error: nobody knows whose they are.
-pub fn ids(attempt: &AttemptId, note: Option<&LockMetadata>) -> anyhow::Result<TreeIds> {
+pub fn ids(attempt: &AttemptId, metadata: Option<&LockMetadata>) -> anyhow::Result<TreeIds> {
     let (boot, here) = (boot_id()?, PidLife::here()?);
-    let note = note.filter(|note| note.numbers_hold(&boot, here));
+    let metadata = metadata.filter(|metadata| metadata.numbers_hold(&boot, here));
     Ok(TreeIds {
         attempt: attempt.to_string(),
-        run: note.and_then(|note| note.run),
-        leader: note.and_then(|note| note.leader),
+        run: metadata.and_then(|metadata| metadata.run),
+        leader: metadata.and_then(|metadata| metadata.leader),
     })
 }
 
@@ -235,12 +232,12 @@ fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<
     // Not by the row's word: limits that it may say anything of are brought within the configured ones.
     let exporter = round.context.config.exporters.get(&claim.exporter);
     let limits = exporter.map_or_else(|| claim.limits.clone(), |exporter| fit::limits(exporter, &claim.limits));
-    let note = match round.context.site.lock_metadata(attempt) {
+    let metadata = match round.context.site.lock_metadata(attempt) {
         Err(_) if round.is_plan() => return Ok(false), // for another user than the tick's
-        note => note.context("cannot read its lock")?,
+        metadata => metadata.context("cannot read its lock")?,
     };
     let allowed = limits.overdue_after();
-    if note.ended.is_some() || note.boot_id != boot_id()? || elapsed(&note) <= allowed {
+    if metadata.ended.is_some() || metadata.elapsed(&boot_id()?).is_none_or(|elapsed| elapsed <= allowed) {
         return Ok(false);
     }
     if round.is_plan() {
@@ -248,7 +245,7 @@ fn overdue(round: &mut Round, job: &Job, attempt: &AttemptId) -> anyhow::Result<
         return finish(round, job, None).map(|()| true);
     }
     round.problem(format!("job {} ({}) is overdue; its run is killed", job.id, job.filename));
-    if let Swept::Stuck(stuck) = end_tree(&ids(attempt, Some(&note))?, Duration::ZERO) {
+    if let Swept::Stuck(stuck) = end_tree(&ids(attempt, Some(&metadata))?, Duration::ZERO) {
         for process in stuck {
             round.problem(format!("job {} ({}) keeps its slot: {process}", job.id, job.filename));
         }

@@ -18,7 +18,7 @@ use crate::{
     model::{
         age::time_without,
         breaker::Breaker,
-        clock::{self, Belief, Doubt, Stamp, TickMark},
+        clock::{Belief, Doubt, Stamp, TickMark},
         job::Job,
         limits::Limits,
     },
@@ -221,11 +221,9 @@ fn one(context: &Context, view: &View, job: Job, now: Stamp) -> RunningJob {
 
 /// What the exporter has taken: by the clock of the limits, if its run has noted it and we may read it; else by the wall clock.
 fn elapsed(context: &Context, job: &Job, now: Stamp) -> Duration {
-    let note = job.attempt.as_ref().and_then(|id| context.site.lock_metadata(id).ok());
-    match note.filter(|note| boot_id().is_ok_and(|boot| note.boot_id == boot)) {
-        Some(note) => note.ended.unwrap_or_else(clock::since_boot).saturating_sub(note.since_boot),
-        None => job.started.map_or(Duration::ZERO, |started| now.since(started)),
-    }
+    let metadata = job.attempt.as_ref().and_then(|id| context.site.lock_metadata(id).ok());
+    let by_limits = metadata.and_then(|metadata| metadata.elapsed(&boot_id().ok()?));
+    by_limits.unwrap_or_else(|| job.started.map_or(Duration::ZERO, |started| now.since(started)))
 }
 
 /// A process that has held the database's write lock for as long as we looked: its number and name.
