@@ -19,9 +19,9 @@ use crate::model::{
 
 type Queues = BTreeMap<String, QueueRules>;
 
-pub(super) fn exporter(one: &Exporter, queues: &Queues, sheet: &Reader<'_>) {
+pub(super) fn exporter(one: &Exporter, queues: &Queues, reader: &Reader<'_>) {
     let note = |key: &str, problem: String| {
-        sheet.note_in(&["exporter", &one.name, key], format!("{key:?} in [exporter.{}] {problem}", one.name));
+        reader.note_in(&["exporter", &one.name, key], format!("{key:?} in [exporter.{}] {problem}", one.name));
     };
     let all = [
         ("queue", Vec::from_iter(queue_problem(&one.queue, queues))),
@@ -32,14 +32,14 @@ pub(super) fn exporter(one: &Exporter, queues: &Queues, sheet: &Reader<'_>) {
     for (key, problem) in all.into_iter().flat_map(|(key, problems)| problems.into_iter().map(move |one| (key, one))) {
         note(key, problem);
     }
-    lanes(one, queues, sheet);
+    lanes(one, queues, reader);
 }
 
-fn lanes(one: &Exporter, queues: &Queues, sheet: &Reader<'_>) {
+fn lanes(one: &Exporter, queues: &Queues, reader: &Reader<'_>) {
     for (number, lane) in one.lanes.iter().enumerate() {
         let note = |key: &str, problem: String| {
             let path = ["exporter", &one.name, "lane", &number.to_string(), key];
-            sheet.note_in(&path, format!("{key:?} in [[exporter.{}.lane]] {problem}", one.name));
+            reader.note_in(&path, format!("{key:?} in [[exporter.{}.lane]] {problem}", one.name));
         };
         if let Some(problem) = queue_problem(&lane.queue, queues).filter(|_| !lane.queue.is_empty()) {
             note("queue", problem);

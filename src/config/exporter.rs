@@ -200,11 +200,11 @@ fn condition(kind: Option<&ParamKind>, value: &DeValue<'_>) -> Result<Condition,
 type Exporters = BTreeMap<String, Exporter>;
 
 /// Checks all sources, and gives a derived format without parameters of its own those of its source.
-pub(super) fn settle(exporters: &mut Exporters, sheet: &Reader<'_>) {
+pub(super) fn settle(exporters: &mut Exporters, reader: &Reader<'_>) {
     let derived: Vec<_> = exporters.values().filter(|one| one.source.is_some()).map(|one| one.name.clone()).collect();
     for name in derived {
         if let Err(problem) = check(exporters, &name) {
-            sheet.note_in(&["exporter", &name, "source"], format!("\"source\" in [exporter.{name}] {problem}"));
+            reader.note_in(&["exporter", &name, "source"], format!("\"source\" in [exporter.{name}] {problem}"));
             continue;
         }
         if exporters[&name].params.is_empty() {

@@ -85,18 +85,18 @@ pub fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
         let place = |error: &toml::de::Error| (error.span().map_or(0, |span| span.start), error.message().to_owned());
         return Err(ConfigError::new(file, text, errors.iter().map(place).collect()));
     }
-    let sheet = Reader::new(root.get_ref());
-    let config = read(file, &sheet);
-    let found = sheet.found.into_inner();
+    let reader = Reader::new(root.get_ref());
+    let config = read(file, &reader);
+    let found = reader.found.into_inner();
     if found.is_empty() { Ok(config) } else { Err(ConfigError::new(file, text, found)) }
 }
 
-fn read(file: &Path, sheet: &Reader<'_>) -> Config {
+fn read(file: &Path, reader: &Reader<'_>) -> Config {
     let dir = file.parent().unwrap_or(Path::new("/"));
-    let top = sheet.top();
+    let top = reader.top();
     let state_dir = absolute(dir, &top.text("state_dir").unwrap_or_else(|| STATE_DIR.to_owned()));
     let cache = sections::cache(&top);
-    let exporters = exporters(&top, dir, &cache, sheet);
+    let exporters = exporters(&top, dir, &cache, reader);
     let host = sections::host(&top);
     let log = sections::log(&top, |path| absolute(&state_dir, path));
     let config = Config {
@@ -118,17 +118,17 @@ fn read(file: &Path, sheet: &Reader<'_>) -> Config {
         broken: OnceLock::new(),
     };
     for exporter in config.exporters.values() {
-        crosscheck::exporter(exporter, &config.queues, sheet);
+        crosscheck::exporter(exporter, &config.queues, reader);
     }
     top.done();
     config
 }
 
-fn exporters(top: &TableReader<'_>, dir: &Path, cache: &CacheRules, sheet: &Reader<'_>) -> BTreeMap<String, Exporter> {
+fn exporters(top: &TableReader<'_>, dir: &Path, cache: &CacheRules, reader: &Reader<'_>) -> BTreeMap<String, Exporter> {
     let around = Around { dir, cache, retry_max_delay: sections::retry_max_delay(top, sections::HOUR) };
     let read = |(name, table): (&str, TableReader<'_>)| (name.to_owned(), exporter::read(name, table, &around));
     let mut exporters = top.named("exporter").into_iter().map(read).collect();
-    exporter::settle(&mut exporters, sheet);
+    exporter::settle(&mut exporters, reader);
     exporters
 }
 

@@ -42,7 +42,7 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn top(&self) -> TableReader<'_> {
-        TableReader { sheet: self, path: String::new(), at: 0, entries: self.root, asked: RefCell::default() }
+        TableReader { reader: self, path: String::new(), at: 0, entries: self.root, asked: RefCell::default() }
     }
 }
 
@@ -63,7 +63,7 @@ fn offset(table: &DeTable<'_>, path: &[&str], at: usize) -> usize {
 
 /// One table. `done` reports the keys that nobody asked for.
 pub(super) struct TableReader<'t> {
-    sheet: &'t Reader<'t>,
+    reader: &'t Reader<'t>,
     /// `exporter.epub.limits`; empty for the file itself.
     path: String,
     at: usize,
@@ -84,7 +84,7 @@ impl<'t> TableReader<'t> {
         let parsed = parse(value.get_ref());
         if parsed.is_none() {
             let (place, shown) = (self.place(), shown(value.get_ref()));
-            self.sheet.note(value.span().start, format!("{key:?}{place} is {shown}; it must be {what}"));
+            self.reader.note(value.span().start, format!("{key:?}{place} is {shown}; it must be {what}"));
         }
         parsed
     }
@@ -107,7 +107,7 @@ impl<'t> TableReader<'t> {
     /// Notes it if the key is not there at all.
     pub(super) fn need(&self, key: &'static str, advice: &str) {
         if !self.has(key) {
-            self.sheet.note(self.at, format!("[{}] has no {key:?}{advice}", self.path));
+            self.reader.note(self.at, format!("[{}] has no {key:?}{advice}", self.path));
         }
     }
 
@@ -123,7 +123,7 @@ impl<'t> TableReader<'t> {
 
     /// The same at a byte of the file, such as that where one item of a list begins.
     pub(super) fn note_at(&self, at: usize, key: &str, message: impl Display) {
-        self.sheet.note(at, format!("{key:?}{} {message}", self.place()));
+        self.reader.note(at, format!("{key:?}{} {message}", self.place()));
     }
 
     pub(super) fn table(&self, key: &'static str) -> Option<TableReader<'t>> {
@@ -159,7 +159,7 @@ impl<'t> TableReader<'t> {
         let at = self.entries.get_key_value(name).map_or(self.at, |(key, _)| key.span().start);
         let Some(entries) = value.as_table() else {
             let (path, shown) = (&self.path, shown(value));
-            self.sheet.note(at, format!("{name:?} in [{path}] is {shown}; it must be a table: [{path}.{name}]"));
+            self.reader.note(at, format!("{name:?} in [{path}] is {shown}; it must be a table: [{path}.{name}]"));
             return None;
         };
         Some(self.inner(name, at, entries))
@@ -167,13 +167,13 @@ impl<'t> TableReader<'t> {
 
     fn inner(&self, name: &str, at: usize, entries: &'t DeTable<'t>) -> TableReader<'t> {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
-        TableReader { sheet: self.sheet, path, at, entries, asked: RefCell::default() }
+        TableReader { reader: self.reader, path, at, entries, asked: RefCell::default() }
     }
 
     /// Refuses a name of this table that is not one of ours.
     pub(super) fn check_name(&self, name: &str, what: &str, is_good: impl FnOnce(&str) -> bool) {
         if !is_good(name) || name.len() > 64 {
-            self.sheet.note(self.at, format!("{name:?} cannot be the name of {what}"));
+            self.reader.note(self.at, format!("{name:?} cannot be the name of {what}"));
         }
     }
 
@@ -183,7 +183,7 @@ impl<'t> TableReader<'t> {
         let unknown = self.entries.keys().filter(|key| !asked.contains(&&**key.get_ref()));
         for key in unknown {
             let hint = problem::hint(key.get_ref(), asked.iter().copied());
-            self.sheet.note(key.span().start, format!("unknown key {:?}{}{hint}", key.get_ref(), self.place()));
+            self.reader.note(key.span().start, format!("unknown key {:?}{}{hint}", key.get_ref(), self.place()));
         }
     }
 

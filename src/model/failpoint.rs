@@ -1,13 +1,14 @@
-//! Named points at which a test may stop, pause or kill the program. Only debug builds, which the tests use, have them.
+//! Failpoints: named places at which a test may abort, kill or pause the program. Only debug builds, which the tests use,
+//! have them.
 //!
-//! `PRESSROOM_TEST_POINT` holds `name=abort`, `name=kill` or `name=pause:PATH`, several separated by spaces. A pause
+//! `PRESSROOM_FAILPOINT` holds `name=abort`, `name=kill` or `name=pause:PATH`, several separated by spaces. A pause
 //! makes the file `PATH.reached` and goes on when `PATH` exists (or after a minute).
 
 /// The place `name` is reached.
 #[cfg(debug_assertions)]
 pub fn at(name: &str) {
-    let Ok(points) = std::env::var("PRESSROOM_TEST_POINT") else { return };
-    let action = points.split(' ').find_map(|point| point.split_once('=').filter(|(point, _)| *point == name));
+    let Ok(failpoints) = std::env::var("PRESSROOM_FAILPOINT") else { return };
+    let action = failpoints.split(' ').find_map(|one| one.split_once('=').filter(|(known, _)| *known == name));
     match action.map(|(_, action)| action) {
         Some("abort") => std::process::abort(),
         Some("kill") => kill(),

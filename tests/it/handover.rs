@@ -26,7 +26,7 @@ impl Tick {
         let pause = |point: &&str| format!("{point}=pause:{}-{point}", gates.display());
         let points: Vec<_> = points.iter().map(pause).collect();
         let mut command = site.command(&["tick", "--allow-root", "--for", time]);
-        Self { beside: Beside::start(command.env("PRESSROOM_TEST_POINT", points.join(" "))), gates }
+        Self { beside: Beside::start(command.env("PRESSROOM_FAILPOINT", points.join(" "))), gates }
     }
 
     /// One whose time is over at once: it makes one round, and stops while it still holds the lock.

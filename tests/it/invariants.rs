@@ -10,7 +10,7 @@ use crate::support::{
 /// A run that stands before its publishing, and the gate that lets it go on.
 fn run_before_publishing(site: &Site) -> Beside {
     let gate = format!("run-prepared=pause:{}", site.path("gate").display());
-    let beside = Beside::start(site.command(&TICK).env("PRESSROOM_TEST_POINT", gate));
+    let beside = Beside::start(site.command(&TICK).env("PRESSROOM_FAILPOINT", gate));
     wait_until("the run is about to publish", || site.path("gate.reached").exists());
     beside
 }
@@ -50,7 +50,7 @@ fn a_run_waits_for_a_busy_database_to_publish() {
     site.ask("Emma").exits(75);
     let gate = format!("run-prepared=pause:{}", site.path("gate").display());
     let mut command = site.command(&TICK);
-    command.env("PRESSROOM_TEST_POINT", gate).env("PRESSROOM_TEST_BUSY", "20");
+    command.env("PRESSROOM_FAILPOINT", gate).env("PRESSROOM_TEST_BUSY", "20");
     let run = Beside::start(&mut command);
     wait_until("the run is about to publish", || site.path("gate.reached").exists());
     let database = site.database();

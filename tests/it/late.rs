@@ -20,7 +20,7 @@ fn come_late(script: &str, point: &str) -> Site {
     site.ask("Emma").exits(75);
     let gate = site.path("gate");
     let mut tick = site.command(&["tick", "--allow-root", "--wait"]);
-    tick.env("PRESSROOM_TEST_POINT", format!("{point}=pause:{}", gate.display()));
+    tick.env("PRESSROOM_FAILPOINT", format!("{point}=pause:{}", gate.display()));
     let tick = crate::support::together::Beside::start(&mut tick);
     wait_until("the point is reached", || site.path("gate.reached").exists());
     site.database().execute_batch(TAKE).unwrap();
@@ -65,7 +65,7 @@ fn an_exporter_whose_run_cannot_open_the_database_is_ended() {
     site.ask("Emma").exits(75);
     let gate = site.path("gate");
     let mut tick = site.command(&["tick", "--allow-root", "--wait"]);
-    tick.env("PRESSROOM_TEST_POINT", format!("run-spawned=pause:{}", gate.display()));
+    tick.env("PRESSROOM_FAILPOINT", format!("run-spawned=pause:{}", gate.display()));
     let tick = crate::support::together::Beside::start(&mut tick);
     wait_until("the point is reached", || site.path("gate.reached").exists());
     crate::support::together::wait_for_round(&site);

@@ -58,7 +58,7 @@ fn a_limit_holds_while_the_database_cannot_be_written() {
 fn a_limit_holds_while_the_database_cannot_be_opened() {
     let (site, mut tick) = talking();
     let gate = site.path("gate");
-    tick.env("PRESSROOM_TEST_POINT", format!("run-spawned=pause:{}", gate.display()));
+    tick.env("PRESSROOM_FAILPOINT", format!("run-spawned=pause:{}", gate.display()));
     Done::of(&mut tick).exits(0);
     wait_until("the point is reached", || site.path("gate.reached").exists());
     let lock = site.database();
@@ -74,7 +74,7 @@ fn an_ending_that_waits_is_not_overdue() {
     site.ask("Emma").exits(75);
     let gate = site.path("gate");
     let mut tick = site.command(&["tick", "--allow-root", "--wait"]);
-    tick.env("PRESSROOM_TEST_POINT", format!("run-exporter-ended=pause:{}", gate.display()));
+    tick.env("PRESSROOM_FAILPOINT", format!("run-exporter-ended=pause:{}", gate.display()));
     let tick = Beside::start(&mut tick);
     wait_until("the exporter has ended", || site.path("gate.reached").exists());
     wait_for_round(&site);

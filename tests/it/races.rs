@@ -85,7 +85,7 @@ fn prune_leaves_a_file_that_was_published_after_it_chose() {
     site.ask("Emma").exits(75).stdout("queued 1\n");
     let publishing = Beside::start(
         site.command(&TICK)
-            .env("PRESSROOM_TEST_POINT", format!("run-prepared=pause:{}", site.path("publish").display())),
+            .env("PRESSROOM_FAILPOINT", format!("run-prepared=pause:{}", site.path("publish").display())),
     );
     wait_until("the run is about to publish", || site.path("publish.reached").exists());
     wait_for_round(&site);

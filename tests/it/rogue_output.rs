@@ -79,7 +79,7 @@ fn a_large_log_needs_little_memory_and_is_written_about_once() {
     site.ask("Emma").exits(75);
     let gate = site.path("gate");
     let mut tick = site.command(&["tick", "--allow-root", "--wait"]);
-    tick.env("PRESSROOM_TEST_POINT", format!("run-exporter-ended=pause:{}", gate.display()));
+    tick.env("PRESSROOM_FAILPOINT", format!("run-exporter-ended=pause:{}", gate.display()));
     let tick = Beside::start(&mut tick);
     wait_until("the exporter has ended", || site.path("gate.reached").exists());
     let run = noted(&site, "run");

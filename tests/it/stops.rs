@@ -89,7 +89,7 @@ fn a_file_that_was_made_before_the_cancel_stands() {
     site.ask("Emma").exits(75);
     let gate = site.path("gate");
     let mut tick = site.command(&["tick", "--allow-root", "--wait"]);
-    tick.env("PRESSROOM_TEST_POINT", format!("run-prepared=pause:{}", gate.display()));
+    tick.env("PRESSROOM_FAILPOINT", format!("run-prepared=pause:{}", gate.display()));
     let tick = Beside::start(&mut tick);
     wait_until("it is made", || site.path("gate.reached").exists());
     cancel(&site);

@@ -27,7 +27,7 @@ fn an_attempt_whose_job_was_removed_ends_as_lost() {
     let gate = site.path("gate");
     // A run looks at its row at once and each second, and ends its exporter when that has gone: this one not yet.
     let pause = format!("run-spawned=pause:{}", gate.display());
-    Beside::start(site.command(&["tick", "--allow-root"]).env("PRESSROOM_TEST_POINT", pause)).end().exits(0);
+    Beside::start(site.command(&["tick", "--allow-root"]).env("PRESSROOM_FAILPOINT", pause)).end().exits(0);
     wait_until("its exporter is at work", || site.path("begun").exists());
     site.database().execute_batch("DELETE FROM job").unwrap();
     site.recount();

@@ -226,7 +226,7 @@ impl Random {
             if dice.roll(4) == 0 {
                 let point = format!("{}=kill", POINTS[usize::try_from(dice.roll(POINTS.len() as u64)).expect("fits")]);
                 self.log(&format!("a tick with {point}"));
-                command.env("PRESSROOM_TEST_POINT", point);
+                command.env("PRESSROOM_FAILPOINT", point);
             }
             self.ended_well(&Beside::start_into(&mut command, said).end());
             self.ticks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -178,10 +178,10 @@ impl Site {
         Done::of(&mut self.command(words))
     }
 
-    /// Runs with a named point set; see `model::point`.
+    /// Runs with a named point set; see `model::failpoint`.
     #[track_caller]
     pub fn run_at<S: AsRef<OsStr>>(&self, point: &str, words: &[S]) -> Done {
-        Done::of(self.command(words).env("PRESSROOM_TEST_POINT", point))
+        Done::of(self.command(words).env("PRESSROOM_FAILPOINT", point))
     }
 
     /// Asks for a book by its title.

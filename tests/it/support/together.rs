@@ -88,7 +88,7 @@ impl Paused {
         let gate = site.path(&format!("gate-{point}"));
         let reached = site.path(&format!("gate-{point}.reached"));
         let action = format!("{point}=pause:{}", gate.display());
-        let beside = Beside::start(site.command(words).env("PRESSROOM_TEST_POINT", action));
+        let beside = Beside::start(site.command(words).env("PRESSROOM_FAILPOINT", action));
         wait_until(&format!("{point} is reached"), || reached.exists());
         Self { beside, gate }
     }
