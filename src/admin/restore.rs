@@ -190,10 +190,8 @@ fn prepare(context: &Context, backup: &mut Store, live: &Live, mark: Option<&Rou
         backup.merge_attempts(context.database())?;
     }
     backup.adopt_machine(&machine_id())?;
-    backup.immediate(|tx| {
-        database::adopt(tx, &context.site, last_job)?;
-        Ok(tx.recount_all()?)
-    })?;
+    database::adopt(backup, &context.site, last_job)?;
+    backup.recount()?;
     Ok(backup.view().last_job()?)
 }
 

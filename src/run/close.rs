@@ -169,7 +169,7 @@ impl<'a> Closing<'a> {
             Outcome::Cancelled => "the file that it is made from was cancelled",
             _ => "the file that it is made from could not be made",
         };
-        fail_all(tx, waiting, record.outcome, record.message.as_deref().unwrap_or(plain))
+        Ok(tx.fail_all(waiting, record.outcome, record.message.as_deref().unwrap_or(plain))?)
     }
 }
 
@@ -178,22 +178,6 @@ pub fn log_size(config: &Config, attempt: &str) -> u64 {
     let path = config.state_dir.join("log").join(format!("{attempt}.log"));
     let about = std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file);
     about.map_or(0, |about| about.len().max(about.blocks().saturating_mul(512)))
-}
-
-/// What waits for this source fails with it, and so does what waits for that. Call it before the source's row is
-/// deleted, which wakes them.
-pub fn fail_dependents(tx: &Tx, source: &str, outcome: Outcome, message: &str) -> anyhow::Result<()> {
-    fail_all(tx, &tx.waiting_for(source)?, outcome, message)
-}
-
-fn fail_all(tx: &Tx, waiting: &[Job], outcome: Outcome, message: &str) -> anyhow::Result<()> {
-    for job in waiting {
-        tx.fail_queued(job, outcome, Some(message), Stamp::now())?;
-        let failed = ActivityEvent::new("failed", Stamp::now()).job(job).with("result", outcome.name());
-        tx.tell(failed.with("reason", "its source could not be made"));
-        fail_dependents(tx, &job.filename, outcome, message)?;
-    }
-    Ok(())
 }
 
 fn rules(exporter: &Exporter) -> Rules<'_> {

@@ -40,7 +40,7 @@ pub fn look(round: &mut Round) -> anyhow::Result<()> {
     // Looked at first: the write lock is not for a round that finds nothing to heal.
     if clock.doubt().is_none()
         && round.store.view().ahead(round.now)?
-        && let Err(error) = heal(round)
+        && let Err(error) = round.store.heal_stamps(round.now, step_end())
     {
         round.problem(format!("cannot set back stamps that lie ahead: {error:#}"));
     }
@@ -133,12 +133,7 @@ fn lift(round: &mut Round, from: Stamp, to: Stamp) -> anyhow::Result<()> {
     if to >= now.minus(DRIFT) {
         return Ok(()); // it was ahead, which healing sees
     }
-    let mut after = Some(0);
-    round.repeat(Duration::MAX, |tx| {
-        after = after.map(|id| tx.lift_jobs(now, from, to, id)).transpose()?.flatten();
-        Ok(after.is_some())
-    })?;
-    round.repeat(Duration::MAX, |tx| Ok(tx.lift_attempts(now, from, to)?))
+    round.store.lift_stamps(now, from, to)
 }
 
 /// After the clock was set back, a retry may lie further ahead than it ever waits. While the clock is not believed, a retry
@@ -155,7 +150,7 @@ fn hurry_retries(round: &mut Round, clock: &WallClock) -> anyhow::Result<()> {
             _ => now.plus(most),
         };
         let limit = now.plus(most).plus(TOLERANCE);
-        round.store.immediate(|tx| Ok(tx.hurry_retries(name, limit, latest)?))?;
+        round.store.hurry_retries(name, limit, latest)?;
     }
     Ok(())
 }
@@ -163,25 +158,6 @@ fn hurry_retries(round: &mut Round, clock: &WallClock) -> anyhow::Result<()> {
 /// Jobs of an exporter that wait for their next attempt longer than they may.
 pub fn late_retries(view: &crate::store::View, exporter: &crate::config::Exporter, now: Stamp) -> anyhow::Result<u64> {
     Ok(view.late_retries(&exporter.name, now.plus(exporter.retry_max_delay).plus(TOLERANCE))?)
-}
-
-/// In slices; what is not healed when the step's time is over is left to the next round.
-fn heal(round: &mut Round) -> anyhow::Result<()> {
-    let (now, end) = (round.now, step_end());
-    let mut after = Some(0);
-    round.repeat(end, |tx| {
-        after = after.map(|id| tx.heal_jobs(now, id)).transpose()?.flatten();
-        Ok(after.is_some())
-    })?;
-    let mut is_more = true;
-    round.repeat(end, |tx| {
-        is_more = tx.heal_attempts(now)?;
-        Ok(is_more)
-    })?;
-    if after.is_none() && !is_more {
-        round.store.immediate(|tx| Ok(tx.heal_rest(now)?))?;
-    }
-    Ok(())
 }
 
 /// For a round that has no database: notes it, and tells whether the clock is trusted.
@@ -222,13 +198,7 @@ pub fn mark(round: &mut Round) -> anyhow::Result<()> {
     let mark = here(round.now);
     let keep_news = notify::wants_successes(round);
     let stays = if let RoundKind::First { stays } = round.kind { Some(stays) } else { None };
-    round.store.immediate(|tx| {
-        if !keep_news {
-            tx.forget_news()?;
-        }
-        tx.mark_tick(&mark)?;
-        Ok(stays.map_or(Ok(()), |stays| tx.mark_ticks(&ticks(tx.ticks()?, mark.at, mark.at.plus(stays))))?)
-    })?;
+    round.store.mark_round(&mark, keep_news, |known| stays.map(|stays| ticks(known, mark.at, mark.at.plus(stays))))?;
     database::remember(round)
 }
 

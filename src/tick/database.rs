@@ -6,17 +6,16 @@
 //!
 //! A row that is started and names an attempt keeps its seat until that attempt is gone.
 
-use std::{fs, os::unix::fs::MetadataExt, time::Duration};
+use std::{fs, os::unix::fs::MetadataExt};
 
 use super::{reap, round::Round};
 use crate::{
     model::{
         clock::Stamp,
-        job::{AttemptId, Job, Record},
-        status::Outcome,
+        job::{AttemptId, Job},
     },
     site::{Probe, RoundMark, Sight, Site},
-    store::{StoreError, Tx, Unreadable, View},
+    store::{Store, StoreError, Unreadable, View},
     supervise::process_tree::Swept,
 };
 
@@ -37,7 +36,7 @@ pub fn adopt_replaced(round: &mut Round) -> anyhow::Result<()> {
         return Ok(());
     }
     let context = round.context;
-    round.store.immediate(|tx| adopt(tx, &context.site, mark.last_job))?;
+    adopt(round.store, &context.site, mark.last_job)?;
     if let Some(at) = older {
         round.problem(older_sentence(at, &mark));
     }
@@ -78,15 +77,9 @@ fn inode(round: &Round) -> u64 {
 pub const SPARE_IDS: i64 = 1000;
 
 /// Ids go on above `last_job`, and jobs whose attempts are long over are queued again, without having been counted.
-pub fn adopt(tx: &Tx, site: &Site, last_job: i64) -> anyhow::Result<()> {
-    tx.raise_ids(last_job.saturating_add(SPARE_IDS))?;
-    for job in tx.started()?.iter().filter(|job| is_over(site, job)) {
-        let Some(claim) = tx.claim_of_job(job)? else { continue };
-        let detail = Some("it was running when the backup was made from which the database was restored".to_owned());
-        let record = Record { detail, ..Record::bare(Outcome::Shutdown, Stamp::now(), Duration::ZERO) };
-        tx.finish_returned(&claim, &record)?;
-    }
-    Ok(())
+pub fn adopt(store: &mut Store, site: &Site, last_job: i64) -> anyhow::Result<()> {
+    let detail = "it was running when the backup was made from which the database was restored";
+    store.adopt(last_job.saturating_add(SPARE_IDS), |job| is_over(site, job), detail)
 }
 
 /// Nothing of the attempt is left; of any other, reaping tells what has become.
@@ -133,25 +126,21 @@ pub fn remove_met(round: &mut Round) -> anyhow::Result<()> {
         round.problem(format!("{} more rows could not be read", told - MOST_REMOVED_TOLD));
     }
     if removed {
-        round.store.immediate(|tx| Ok(tx.recount_all()?))?;
+        round.store.recount()?;
     }
     Ok(())
 }
 
 fn small_tables(round: &mut Round) -> anyhow::Result<()> {
     if round.store.view().odd_rows()? {
-        let removed = round.store.immediate(|tx| {
-            let removed = tx.remove_odd_rows()?;
-            tx.recount_all()?;
-            Ok(removed)
-        })?;
+        let removed = round.store.remove_odd_rows()?;
         round.problem(format!("{removed} rows of the database held values that are none of ours; they were removed"));
     }
     Ok(())
 }
 
 fn remove_row(round: &mut Round, found: &Unreadable) -> anyhow::Result<()> {
-    match round.store.immediate(|tx| Ok(tx.remove(found)?)) {
+    match round.store.remove_unreadable(found) {
         Err(error) if matches!(error.downcast_ref(), Some(StoreError::TooBig)) => {
             anyhow::bail!("it is too long; delete it with the sqlite3 program")
         }

@@ -12,16 +12,9 @@ use crate::{
     config::{Config, Exporter, Schedule},
     context::Context,
     logging,
-    model::{
-        age::moment_before,
-        clock::{Stamp, since_boot},
-        format,
-        job::{AttemptId, Job},
-        status::DropReason,
-    },
+    model::{age::moment_before, clock::since_boot, format, job::Job, status::DropReason},
     request::{Ask, source_of},
-    site::ActivityEvent,
-    store::{Drop, Place, Tx, View},
+    store::{Place, Removal, View},
     supervise,
 };
 
@@ -76,7 +69,8 @@ pub fn rows(round: &mut Round) -> anyhow::Result<()> {
         if gone.is_empty() {
             break;
         }
-        round.in_slices(&gone, end, |tx, job| drop_row(tx, job, &Why::Failed("too many have failed")).map(drop))?;
+        let gone: Vec<_> = gone.into_iter().map(|job| (job, Removal::Forget { why: "too many have failed" })).collect();
+        round.store.drop_jobs(&gone, end, |_, _, _| {})?;
     }
     arrivals(round, end)
 }
@@ -91,10 +85,12 @@ fn drop_expired(round: &mut Round, still: &Still, end: Duration, told: &mut u64)
         for (job, why) in &gone {
             round.note(|| PlanStep::Drop { job: job.into(), why: why.to_string() });
         }
+        let with_removal = |(job, why): (Job, Why)| removal(&job, &why).map(|how| (job, how));
+        let gone = gone.into_iter().map(with_removal).collect::<anyhow::Result<Vec<_>>>()?;
         let mut dropped = Vec::new();
-        let done = round.in_slices(&gone, end, |tx, (job, why)| {
-            dropped.extend(drop_row(tx, job, why)?);
-            Ok(())
+        let done = round.store.drop_jobs(&gone, end, |job, reason, detail| {
+            let line = || format!("job {} ({}) was dropped: {detail}", job.id, job.filename);
+            dropped.extend(reason.is_news().then(line));
         });
         // A plan has said so already.
         for line in dropped.into_iter().filter(|_| !round.is_plan()) {
@@ -108,15 +104,10 @@ fn drop_expired(round: &mut Round, still: &Still, end: Duration, told: &mut u64)
     Ok(())
 }
 
-/// The result is what the admin should know about it.
-fn drop_row(tx: &Tx, job: &Job, why: &Why) -> anyhow::Result<Option<String>> {
+/// What the history and the visitor are told of it.
+fn removal(job: &Job, why: &Why) -> anyhow::Result<Removal> {
     let (reason, message, detail) = match why {
-        Why::Failed(_) => {
-            if tx.delete(job.id, job.status)? {
-                tracing::info!(job = job.id, filename = job.filename, %why, "forgotten");
-            }
-            return Ok(None);
-        }
+        Why::Failed(why) => return Ok(Removal::Forget { why }),
         Why::TooOld(Some(ttl)) => (
             DropReason::TooOld,
             format!("it waited longer than {}", format::spelled(*ttl)),
@@ -133,14 +124,7 @@ fn drop_row(tx: &Tx, job: &Job, why: &Why) -> anyhow::Result<Option<String>> {
             format!("nobody asked about it for abandon_after ({})", format::duration(*limit)),
         ),
     };
-    let why = Drop { reason, message: &message, detail: &detail };
-    if !tx.drop_queued(job, &AttemptId::from(supervise::new_id()?), &why, Stamp::now())? {
-        return Ok(None);
-    }
-    tracing::info!(job = job.id, filename = job.filename, why = detail, "dropped");
-    tx.tell(ActivityEvent::new("dropped", Stamp::now()).job(job).with("reason", &*detail));
-    let line = || format!("job {} ({}) was dropped: {detail}", job.id, job.filename);
-    Ok(reason.is_news().then(line))
+    Ok(Removal::Drop { entry: supervise::new_id()?.into(), reason, message, detail })
 }
 
 /// Forgets when clients queued new work, as soon as no queue's rate looks back so far.
@@ -148,7 +132,7 @@ fn arrivals(round: &mut Round, end: Duration) -> anyhow::Result<()> {
     let rates = round.context.config.queues.values().filter_map(|queue| queue.new_per_client);
     let window = rates.map(|rate| rate.window).max().unwrap_or_default();
     let (before, now) = (round.now.minus(window), round.now);
-    round.repeat(end, |tx| Ok(tx.trim_arrivals(before, now, ARRIVALS)? >= ARRIVALS as usize))
+    round.store.trim_arrivals(before, now, ARRIVALS, end)
 }
 
 /// The rows that go, and why.

@@ -42,7 +42,7 @@ pub fn trim(round: &mut Round) -> anyhow::Result<()> {
     let size = round.store.view().history_size()?;
     if give_up_oldest(round, size.saturating_sub(most), end)? > 0 && since_boot() < end {
         // Nothing is left but what runs: the size was wrong.
-        round.store.immediate(|tx| Ok(tx.recount_all()?))?;
+        round.store.recount()?;
     }
     for_the_disk(round, end)
 }
@@ -93,7 +93,7 @@ fn give_up(round: &mut Round, part: Part, before: Stamp, mut bytes: u64, end: Du
         oldest.truncate(enough(&oldest, bytes));
         remove_logs(round, &oldest);
         // All of them, whatever the time is: their logs have gone.
-        round.in_slices(&oldest, Duration::MAX, |tx, attempt| Ok(tx.give_up(part, attempt)?))?;
+        round.store.give_up(part, &oldest)?;
         bytes = oldest.iter().fold(bytes, |bytes, attempt| bytes.saturating_sub(attempt.size));
         sleep(REST);
     }
@@ -155,7 +155,5 @@ pub fn sample(round: &mut Round) -> anyhow::Result<()> {
     if round.store.view().last_sample()?.is_some_and(|last| now.since(last) < SAMPLE_EVERY && last <= now) {
         return Ok(());
     }
-    round.store.immediate(|tx| Ok(tx.add_sample(now)?))?;
-    round
-        .repeat(step_end(), |tx| Ok(tx.trim_samples(now.minus(SAMPLES_KEEP), SAMPLES_BATCH)? == SAMPLES_BATCH as usize))
+    round.store.sample(now, SAMPLES_KEEP, SAMPLES_BATCH, step_end())
 }

@@ -86,11 +86,7 @@ fn give_back(round: &mut Round, seats: Vec<Seat>, error: &io::Error) {
     let are = if seats.len() == 1 { "is" } else { "are" };
     let told = format!("cannot start a run: {error}{advice}; {jobs} {are} queued again");
     round.nothing_starts(&error.to_string(), &told);
-    let now = Stamp::now();
-    let given = round.store.immediate(|tx| {
-        seats.iter().try_for_each(|seat| tx.give_back(&seat.claim, now).map(drop))?;
-        Ok(())
-    });
+    let given = round.store.give_back(seats.iter().map(|seat| &seat.claim), Stamp::now());
     for Seat { claim, lock } in seats {
         if given.is_err() {
             let _ = LockMetadata { refused: Some(String::new()), ..LockMetadata::default() }.write(&lock);
@@ -183,7 +179,7 @@ fn take_back_one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<Optio
     let Probe::Free(lock) = site.try_take(attempt) else { return Ok(None) };
     let metadata = LockMetadata::read(&lock)?;
     if let Some(claim) = round.store.view().claim_of(attempt)? {
-        round.store.immediate(|tx| Ok(tx.give_back(&claim, Stamp::now())?))?;
+        round.store.give_back([&claim], Stamp::now())?;
     }
     LockMetadata { refused: None, ..metadata.clone() }.write(&lock)?;
     Ok(metadata.refused)

@@ -22,10 +22,9 @@ use crate::{
     exit::Failure,
     model::{
         clock::{Stamp, since_boot},
-        estimate::Ticks,
         failpoint,
     },
-    store::{Pulse, Store, at_once},
+    store::{Pulse, Store},
 };
 
 /// Rings within this time after a round are one round; a lone one is heard at once.
@@ -203,13 +202,7 @@ impl Linger<'_> {
         if self.until <= since_boot() {
             return;
         }
-        let now = Stamp::now();
-        let told = at_once(|| {
-            self.store.immediate(|tx| {
-                let ticks = tx.ticks()?.map(|ticks| Ticks { until: ticks.until.min(now.max(ticks.begun)), ..ticks });
-                Ok(ticks.map_or(Ok(()), |ticks| tx.mark_ticks(&ticks))?)
-            })
-        });
+        let told = self.store.note_early_end(Stamp::now());
         if let Err(error) = told {
             tracing::debug!(%error, "cannot note the early end");
         }

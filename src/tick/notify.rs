@@ -64,7 +64,7 @@ pub fn hand_over(round: &mut Round) -> anyhow::Result<()> {
             // A command that fails is not tried twice in one round.
             true if is_well => is_well = tell(round, event)?,
             false if round.store.view().notices_waiting(event, 1)? > 0 => {
-                round.store.immediate(|tx| Ok(tx.forget_notices(event)?))?;
+                round.store.forget_notices(event)?;
             }
             _ => {}
         }
@@ -76,7 +76,7 @@ pub fn hand_over(round: &mut Round) -> anyhow::Result<()> {
 fn tell(round: &mut Round, event: NoticeEvent) -> anyhow::Result<bool> {
     let Some(notify) = round.context.config.notify.as_ref() else { return Ok(true) };
     let found = round.store.view().notices_due(event, round.now, MOST)?;
-    round.in_slices(&found.unreadable, Duration::MAX, |tx, id| Ok(tx.remove_notice(*id)?))?;
+    round.store.remove_notices(&found.unreadable)?;
     let notices = found.readable;
     if notices.is_empty() {
         return Ok(true);
@@ -84,12 +84,12 @@ fn tell(round: &mut Round, event: NoticeEvent) -> anyhow::Result<bool> {
     let message = message(round, event, &notices)?;
     let sent = send(&notify.command, &format!("{message}\n"));
     let now = Stamp::now();
-    round.store.immediate(|tx| {
-        notices.iter().try_for_each(|notice| match &sent {
-            Ok(()) => Ok(tx.remove_notice(notice.id)?),
-            Err(_) => Ok(tx.put_off_notice(notice.id, now.plus(pause(notice.tries)))?),
-        })
-    })?;
+    if sent.is_ok() {
+        round.store.remove_notices(&notices.iter().map(|notice| notice.id).collect::<Vec<_>>())?;
+    } else {
+        let next = |notice: &Notice| (notice.id, now.plus(pause(notice.tries)));
+        round.store.put_off_notices(&notices.iter().map(next).collect::<Vec<_>>())?;
+    }
     if let Err(error) = &sent {
         let tries = notices.iter().map(|notice| notice.tries).min().unwrap_or(0);
         let again = crate::model::format::duration(pause(tries));
@@ -105,7 +105,7 @@ fn pause(tries: u32) -> Duration {
 
 fn give_up(round: &mut Round) -> anyhow::Result<()> {
     let (before, latest) = (round.now.minus(NOTICE_KEEP), Stamp::now().plus(LONGEST_PAUSE));
-    let lost = round.store.immediate(|tx| Ok(tx.give_up_notices(before, latest, MOST_KEPT, BATCH)?))?;
+    let lost = round.store.give_up_notices(before, latest, MOST_KEPT, BATCH)?;
     if lost > 0 {
         let what = crate::model::format::count(lost as u64, "job");
         logging::diagnostic_line(format!("notify.command has not taken what it was told about {what}: given up"));

@@ -98,53 +98,50 @@ pub fn rules(context: &Context, exporter: &str) -> (Option<Duration>, Duration) 
 fn remove(round: &mut Round, chosen: &Chosen, problems: &mut Vec<String>) -> anyhow::Result<Vec<CacheEntry>> {
     let cache = &round.context.cache;
     let mut removed = Vec::new();
-    round.in_slices(&chosen.gone, Duration::MAX, |tx, entry| {
-        if !tx.pinned(&entry.filename)? {
+    round.store.prune_unpinned(
+        &chosen.gone,
+        |entry| &entry.filename,
+        |entry| {
             match cache.remove(entry) {
                 Ok(true) => removed.push(entry.clone()),
                 Ok(false) => {}
                 Err(error) => problems.push(format!("cannot prune {}: {error}", entry.filename)),
             }
-        }
-        Ok(())
-    })?;
+            None // told all at once
+        },
+    )?;
     for CacheEntry { filename, .. } in &removed {
         tracing::info!(filename, "pruned");
     }
     let pruned = |entry: &CacheEntry| ActivityEvent::new("pruned", Stamp::now()).with("filename", &*entry.filename);
     round.context.tell(&removed.iter().map(pruned).collect::<Vec<_>>());
-    round.in_slices(&chosen.expired, Duration::MAX, |tx, (entry, made)| {
-        let filename = &entry.filename;
-        if !tx.pinned(filename)? {
-            match cache.expire(entry, *made) {
-                Ok(true) => {
-                    tracing::info!(filename, "expired, as the cache is full");
-                    tx.tell(ActivityEvent::new("expired", Stamp::now()).with("filename", &**filename));
-                }
-                Ok(false) => {}
-                Err(error) => problems.push(format!("cannot expire {filename}: {error}")),
-            }
+    let expire = |(entry, made): &(CacheEntry, Option<Stamp>)| match cache.expire(entry, *made) {
+        Ok(true) => {
+            tracing::info!(filename = entry.filename, "expired, as the cache is full");
+            Some(ActivityEvent::new("expired", Stamp::now()).with("filename", &*entry.filename))
         }
-        Ok(())
-    })?;
+        Ok(false) => None,
+        Err(error) => {
+            problems.push(format!("cannot expire {}: {error}", entry.filename));
+            None
+        }
+    };
+    round.store.prune_unpinned(&chosen.expired, |(entry, _)| &entry.filename, expire)?;
     Ok(removed)
 }
 
 /// Written down for whoever must not walk through the whole cache.
 fn figures(round: &mut Round, entries: &[CacheEntry], removed: &[CacheEntry]) -> anyhow::Result<()> {
     let size = |entries: &[CacheEntry]| entries.iter().fold(0_u64, |sum, entry| sum.saturating_add(entry.size));
-    let figures = ((entries.len() - removed.len()) as u64, size(entries).saturating_sub(size(removed)));
-    if round.store.view().cache_figures()? != Some(figures) {
-        round.store.immediate(|tx| Ok(tx.set_cache_figures(figures.0, figures.1)?))?;
-    }
-    Ok(())
+    let files = (entries.len() - removed.len()) as u64;
+    round.store.note_cache_figures(files, size(entries).saturating_sub(size(removed)))
 }
 
 /// The reserve is given up while the disk is full, so that the queue can still be written, and taken back later.
 fn reserve(round: &mut Round) {
     let site = &round.context.site;
     let free = site::room(&site.queue()).unwrap_or(u64::MAX);
-    let outcome = if free < 1 << 20 { site.give_up_reserve() } else { site.restore_reserve() };
+    let outcome = if free < FULL { site.give_up_reserve() } else { site.restore_reserve() };
     if let Err(error) = outcome {
         tracing::warn!(path = %site.reserve().display(), %error, "the reserve cannot be used");
     }

@@ -11,7 +11,7 @@ use crate::{
     context::Context,
     model::{age, clock::Stamp, job::Job},
     request::{Ask, fit},
-    store::{Place, Tx, View},
+    store::{Place, QueueMove, View},
 };
 
 /// Jobs whose time has come are ready from here on.
@@ -23,13 +23,7 @@ pub fn wake(round: &mut Round) -> anyhow::Result<()> {
     // A clock that is wrongly ahead wakes only what was put off by itself.
     let ahead = round.clock.doubt().filter(|doubt| doubt.right < round.now);
     let asleep = ahead.map(|doubt| (doubt.right, doubt.from));
-    let mut jobs = 0;
-    round.repeat(step_end(), |tx| {
-        let now = Stamp::now();
-        let woken = asleep.map_or_else(|| tx.wake(now), |(after, before)| tx.wake_except(now, after, before))?;
-        jobs += woken;
-        Ok(woken > 0)
-    })?;
+    let jobs = round.store.wake_due(asleep, step_end())?;
     round.note(|| PlanStep::Wake { jobs });
     Ok(())
 }
@@ -42,23 +36,15 @@ const MOVE_BATCH: u32 = 1000;
 pub fn move_homeless(round: &mut Round) -> anyhow::Result<()> {
     let (context, now) = (round.context, round.now);
     let held = seats::unknown(&context.config, &round.store.view())?;
+    let place = |view: &View, job: &Job| to_queue(context, view, job, home(context, job), now);
     for queue in homeless(&round.store.view(), context)? {
-        // Looked at first: the write lock is not for a round that moves nothing.
-        if round.store.view().ready_in(&queue, &held, 1)?.is_empty() {
-            continue;
+        let moved = round.store.move_ready(&queue, &held, MOVE_BATCH, place)?;
+        if !moved.is_empty() {
+            tracing::info!(queue, moved = moved.len(), "the queue is no longer configured");
         }
-        let moved = round.store.immediate(|tx| {
-            let jobs = tx.ready_in(&queue, &held, MOVE_BATCH)?;
-            for job in &jobs {
-                move_to(context, tx, job, home(context, job), now)?;
-            }
-            Ok(jobs)
-        })?;
-        for job in &moved {
-            round.note(|| PlanStep::Move { job: job.into(), from: queue.clone(), to: home(context, job).to_owned() });
+        for (job, to) in moved {
+            round.note(|| PlanStep::Move { job: (&job).into(), from: queue.clone(), to });
         }
-        let moved = moved.len();
-        tracing::info!(queue, moved, "the queue is no longer configured");
     }
     Ok(())
 }
@@ -75,21 +61,25 @@ fn home<'a>(context: &'a Context, job: &Job) -> &'a str {
     fit(context, job).map_or("default", |ask| fit::home(&ask))
 }
 
+/// The row, checked against the configuration as it is now.
+pub fn fit<'a>(context: &'a Context, job: &Job) -> Result<Ask<'a>, String> {
+    fit::fit(&context.config, &job.exporter, &job.params, &job.filename)
+}
+
 /// A queued job goes on in another queue, and has waited there for as long as it has waited so far.
-pub fn move_to(context: &Context, tx: &Tx, job: &Job, queue: &str, now: Stamp) -> anyhow::Result<()> {
-    if !tx.move_to(job, queue)? || !tx.has_standstills()? {
-        return Ok(());
+pub fn to_queue(context: &Context, view: &View, job: &Job, queue: &str, now: Stamp) -> anyhow::Result<QueueMove> {
+    Ok(QueueMove { queue: queue.to_owned(), queued_since: queued_since(context, view, job, queue, now)? })
+}
+
+fn queued_since(context: &Context, view: &View, job: &Job, queue: &str, now: Stamp) -> anyhow::Result<Option<Stamp>> {
+    if !view.has_standstills()? {
+        return Ok(None);
     }
-    let Some(since) = tx.job_queued_since(job.id)?.filter(|since| *since < now) else { return Ok(()) };
-    let still = Still::noted(tx, now)?;
+    let Some(since) = view.job_queued_since(job.id)?.filter(|since| *since < now) else { return Ok(None) };
+    let still = Still::noted(view, now)?;
     let spans =
         |queue: &str| still.spans(&context.config, &Place { exporter: job.exporter.clone(), queue: queue.to_owned() });
     let waited = age::time_without(since, now, &spans(&job.queue));
     // Where nobody has ever ticked it may lie before all time, and no row says that.
-    Ok(tx.set_queued_since(job.id, age::moment_before(now, waited, &spans(queue)).max(Stamp(0)))?)
-}
-
-/// The row, checked against the configuration as it is now.
-pub(super) fn fit<'a>(context: &'a Context, job: &Job) -> Result<Ask<'a>, String> {
-    fit::fit(&context.config, &job.exporter, &job.params, &job.filename)
+    Ok(Some(age::moment_before(now, waited, &spans(queue)).max(Stamp(0))))
 }

@@ -56,12 +56,7 @@ pub fn failures(round: &mut Round) -> anyhow::Result<()> {
         rest += beyond.len() as u64;
         // These and no others: a run may have recorded a failure meanwhile.
         let worth: BTreeSet<_> = told.iter().map(|(job, _)| job.id).chain(beyond).collect();
-        round.in_slices(&jobs, Duration::MAX, |tx, job| {
-            if is_noted && worth.contains(&job.id) {
-                tx.note_failure(job.id)?;
-            }
-            Ok(tx.set_reported(&[job.id])?)
-        })?;
+        round.store.mark_reported(&jobs, |job| is_noted && worth.contains(&job.id))?;
     }
     if is_more {
         rest += pass_over(round, end, is_noted)?;
@@ -92,9 +87,7 @@ fn vanished(round: &mut Round, most: usize, is_noted: bool) -> anyhow::Result<u6
             done.push((notice.id, is_worth && is_noted));
         }
         let is_more = done.len() == BATCH as usize;
-        round.in_slices(&done, Duration::MAX, |tx, (id, stays)| {
-            if *stays { Ok(tx.set_mailed(*id)?) } else { Ok(tx.remove_notice(*id)?) }
-        })?;
+        round.store.mark_mailed(&done)?;
         if !is_more {
             break;
         }
@@ -104,17 +97,8 @@ fn vanished(round: &mut Round, most: usize, is_noted: bool) -> anyhow::Result<u6
 
 /// Takes the rest for told, in a flood too, and says how many of them were worth telling.
 fn pass_over(round: &mut Round, end: Duration, is_noted: bool) -> anyhow::Result<u64> {
-    let mut rest = 0;
-    let most = if round.is_light() { Duration::ZERO } else { end };
-    round.repeat(most, |tx| {
-        if is_noted {
-            tx.note_failures(PERMANENT, BATCH)?;
-        }
-        let (count, worth) = tx.pass_over_unreported(PERMANENT, BATCH)?;
-        rest += worth;
-        Ok(count == BATCH as usize)
-    })?;
-    Ok(rest)
+    let end = if round.is_light() { Duration::ZERO } else { end };
+    round.store.pass_over_unreported(PERMANENT, is_noted, BATCH, end)
 }
 
 /// A job with its last attempt.
@@ -141,7 +125,7 @@ fn is_worth_telling(result: Outcome, last: Option<&Attempt>) -> bool {
 /// Notes what was made since the last round, if somebody wants to hear of it, and hands over what is noted.
 pub fn successes(round: &mut Round) -> anyhow::Result<()> {
     if notify::wants_successes(round) && round.store.view().has_news()? {
-        round.repeat(step_end(), |tx| Ok(tx.note_news(BATCH)?))?;
+        round.store.note_news(BATCH, step_end())?;
     }
     notify::hand_over(round)
 }
@@ -223,7 +207,7 @@ pub fn actions(round: &mut Round) -> anyhow::Result<()> {
         |action: Action| ActivityEvent::new("action", action.at).with("by", action.who).with("what", action.what);
     let events: Vec<_> = new.into_iter().map(event).collect();
     round.context.tell(&events);
-    round.store.immediate(|tx| Ok(tx.actions_logged(last)?))
+    round.store.actions_logged(last)
 }
 
 /// At most so many in a round.

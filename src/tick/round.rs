@@ -1,14 +1,6 @@
 //! One round of a tick: what it may touch, what its steps have found, and what it has to say at its end.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    fs::File,
-    path::PathBuf,
-    process::Child,
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, fmt, fs::File, path::PathBuf, process::Child, time::Duration};
 
 use super::{
     plan::{HoldReason, PlanStep},
@@ -18,7 +10,7 @@ use crate::{
     context::Context,
     logging,
     model::clock::{Doubt, Stamp, since_boot},
-    store::{Store, Tx},
+    store::Store,
 };
 
 /// The file of the lock is gone, or it is another one: a second tick can be at work.
@@ -235,48 +227,10 @@ impl<'a> Round<'a> {
     }
 }
 
-/// How long one piece holds the lock.
-const LOCK: Duration = Duration::from_millis(40);
-/// Whoever waits for it gets it in between.
-const REST: Duration = Duration::from_millis(10);
 /// What one step of a round may take in all; the next full round goes on.
 const STEP: Duration = Duration::from_secs(5);
 
 /// The moment, in time since boot, by which a step that begins now leaves the rest to the next round.
 pub fn step_end() -> Duration {
     since_boot() + STEP
-}
-
-impl Round<'_> {
-    /// Acts on each item, as many of them in one transaction as fit into a piece. After `end` no other piece begins.
-    pub fn in_slices<T>(
-        &mut self,
-        mut items: &[T],
-        end: Duration,
-        mut act: impl FnMut(&Tx, &T) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
-        while !items.is_empty() && since_boot() < end {
-            let done = self.store.immediate(|tx| {
-                let begun = Instant::now();
-                for (done, item) in items.iter().enumerate() {
-                    act(tx, item)?;
-                    if begun.elapsed() >= LOCK {
-                        return Ok(done + 1);
-                    }
-                }
-                Ok(items.len())
-            })?;
-            items = &items[done..];
-            sleep(if items.is_empty() { Duration::ZERO } else { REST });
-        }
-        Ok(())
-    }
-
-    /// Repeats a transaction for as long as it says that there is more to do, and until `end`.
-    pub fn repeat(&mut self, end: Duration, mut act: impl FnMut(&Tx) -> anyhow::Result<bool>) -> anyhow::Result<()> {
-        while self.store.immediate(&mut act)? && since_boot() < end {
-            sleep(REST);
-        }
-        Ok(())
-    }
 }

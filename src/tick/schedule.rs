@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 
 use super::{
     plan::{Due, Moment, PlanStep},
@@ -15,7 +15,7 @@ use crate::{
     model::{clock::Stamp, job::Job, status::Status},
     request::{Ask, AskError, Look},
     site::ActivityEvent,
-    store::{ScheduleState, Tx, View},
+    store::{QueueStep, ScheduleRun, ScheduleState, View},
 };
 
 /// Queues every schedule that is due. One that cannot be queued is reported and does not stop the rest.
@@ -41,30 +41,31 @@ fn one(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
         return bring_near(round, schedule);
     }
     let ask = ask(context, schedule)?;
-    let due = round.store.immediate(|tx| {
-        let next = next(tx, schedule, now)?;
+    let mut due = Due::Next { at: Moment(at) };
+    let queued = round.store.run_schedule(&schedule.name, now, |view| {
+        let next = next(view, schedule, now)?;
         if next > now {
-            return Ok(Due::Next { at: Moment(next) });
+            due = Due::Next { at: Moment(next) };
+            return Ok(None);
         }
-        let due = queue(context, tx, &ask, now)?;
-        tx.set_schedule(&schedule.name, ScheduleState { last: now, next: after(next, schedule.every, now) })?;
-        tell(tx, schedule, &ask, &due, now);
-        Ok(due)
+        let state = ScheduleState { last: now, next: after(next, schedule.every, now) };
+        let steps = steps(Look { context, view, now }, &ask)?.map_err(|left_out| due = left_out).ok();
+        let reason = if steps.is_some() { None } else { why_left_out(&due) };
+        let what = if steps.is_some() { "schedule_due" } else { "schedule_skipped" };
+        let event = ActivityEvent::new(what, now).with("reason", reason);
+        let event = event.with("schedule", &*schedule.name).with("filename", &*ask.filename);
+        Ok(Some(ScheduleRun { steps, state, event }))
     })?;
-    noted(round, schedule, due);
+    noted(round, schedule, queued.map_or(due, |job| Due::Queued((&job).into())));
     Ok(())
 }
 
-fn tell(tx: &Tx, schedule: &Schedule, ask: &Ask, due: &Due, now: Stamp) {
-    let event = match due {
-        Due::Queued(_) => ActivityEvent::new("schedule_due", now),
-        Due::Dropped(_) => {
-            ActivityEvent::new("schedule_skipped", now).with("reason", "its job is queued or started already")
-        }
-        Due::Refused { why } => ActivityEvent::new("schedule_skipped", now).with("reason", &**why),
-        Due::Next { .. } => return,
-    };
-    tx.tell(event.with("schedule", &*schedule.name).with("filename", &*ask.filename));
+fn why_left_out(due: &Due) -> Option<String> {
+    match due {
+        Due::Dropped(_) => Some("its job is queued or started already".to_owned()),
+        Due::Refused { why } => Some(why.clone()),
+        Due::Next { .. } | Due::Queued(_) => None,
+    }
 }
 
 fn noted(round: &mut Round, schedule: &Schedule, due: Due) {
@@ -78,7 +79,7 @@ fn bring_near(round: &mut Round, schedule: &Schedule) -> anyhow::Result<()> {
     match round.store.view().schedule(&schedule.name)? {
         Some(state) if state.next > nearest => {
             let state = ScheduleState { next: nearest, ..state };
-            round.store.immediate(|tx| Ok(tx.set_schedule(&schedule.name, state)?))
+            round.store.set_schedule(&schedule.name, state)
         }
         _ => Ok(()),
     }
@@ -101,30 +102,24 @@ pub fn ask<'a>(context: &'a Context, schedule: &Schedule) -> anyhow::Result<Ask<
     })
 }
 
-fn queue(context: &Context, tx: &Tx, ask: &Ask, now: Stamp) -> anyhow::Result<Due> {
-    let old = tx.job(&ask.filename)?;
+/// What queues it, or why it is left out this time.
+fn steps(look: Look, ask: &Ask) -> anyhow::Result<Result<Vec<QueueStep>, Due>> {
+    let old = look.view.job(&ask.filename)?;
     let filename = &ask.filename;
     if let Some(job) = old.as_ref().filter(|job| is_pending(job)) {
         tracing::info!(filename, "a due schedule found its job queued or started");
-        return Ok(Due::Dropped(job.into()));
+        return Ok(Err(Due::Dropped(job.into())));
     }
-    let look = Look { context, view: tx, now };
     if let Some(refusal) = look.full(ask, 0)? {
         let why = refusal.reason();
         tracing::info!(filename, reason = why, "a due schedule was refused");
-        return Ok(Due::Refused { why });
+        return Ok(Err(Due::Refused { why }));
     }
-    match look.plan_ours(ask, old)? {
-        Ok(steps) => {
-            let job = tx.enqueue(&steps, now)?.context("nothing was queued")?;
-            Ok(Due::Queued((&job).into()))
-        }
-        Err(refusal) => {
-            let why = refusal.reason();
-            tracing::info!(filename, reason = why, "a due schedule was refused, as its source cannot be made");
-            Ok(Due::Refused { why })
-        }
-    }
+    Ok(look.plan_ours(ask, old)?.map_err(|refusal| {
+        let why = refusal.reason();
+        tracing::info!(filename, reason = why, "a due schedule was refused, as its source cannot be made");
+        Due::Refused { why }
+    }))
 }
 
 fn is_pending(job: &Job) -> bool {

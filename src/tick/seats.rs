@@ -6,7 +6,11 @@ use super::plan::HoldReason;
 use crate::{
     config::Config,
     context::Context,
-    model::{breaker::Breaker, clock::Stamp, job::Job},
+    model::{
+        breaker::Breaker,
+        clock::Stamp,
+        job::{Claim, Job},
+    },
     request::{breaker_of, disk_is_low_with},
     site,
     store::{Mode, View},
@@ -180,8 +184,8 @@ impl Seats {
         })
     }
 
-    /// The job takes a seat.
-    pub fn take(&mut self, job: &Job) {
+    /// The claimed job takes a seat.
+    pub fn take(&mut self, job: &Claim) {
         self.host = self.host.saturating_sub(1);
         if let Some(free) = self.by_queue.get_mut(&job.queue) {
             *free -= 1;

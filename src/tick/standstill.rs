@@ -71,13 +71,7 @@ impl Still {
         if gone.is_empty() && new.is_empty() && !is_over {
             return Ok(());
         }
-        round.store.immediate(|tx| {
-            if is_over {
-                tx.remove_standstills()?;
-            }
-            gone.iter().try_for_each(|old| tx.remove_standstill(old))?;
-            Ok(new.iter().try_for_each(|new| tx.set_standstill(new))?)
-        })
+        round.store.note_standstills(&gone, &new, is_over)
     }
 
     /// The spans that do not count for jobs of this exporter in this queue. A derived file waits for its source, too.

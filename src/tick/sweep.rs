@@ -1,6 +1,6 @@
 //! What dead attempts have left in `work/` and `cache/` goes: only with the attempt's lock in hand, the lock file last.
 
-use std::fs::File;
+use std::{fs::File, time::Duration};
 
 use anyhow::Context as _;
 
@@ -9,15 +9,9 @@ use super::{
     round::{Round, step_end as end_of_step},
 };
 use crate::{
-    config::Config,
-    model::{
-        clock::{Stamp, since_boot},
-        failpoint,
-        job::AttemptId,
-    },
+    model::{clock::since_boot, failpoint, job::AttemptId},
     run::close::log_size,
     site::{LockMetadata, Probe, Sight},
-    store::Tx,
     supervise::process_tree::Swept,
 };
 
@@ -51,19 +45,8 @@ fn unclaimed(round: &mut Round) -> anyhow::Result<()> {
             AttemptId::parse(id).is_none_or(|id| !site.has_work(&id) && matches!(site.peek(&id), Sight::Missing))
         };
         let left: Vec<_> = ids.into_iter().filter(is_left).collect();
-        round.in_slices(&left, end, |tx, id| match AttemptId::parse(id) {
-            Some(attempt) => close(tx, config, &attempt, "nothing of it is left, and its job has gone"),
-            None => Ok(tx.remove_unclaimed(id)?),
-        })?;
-    }
-    Ok(())
-}
-
-/// An attempt without a started job ends as lost.
-fn close(tx: &Tx, config: &Config, attempt: &AttemptId, detail: &str) -> anyhow::Result<()> {
-    tx.set_log_size(attempt, log_size(config, attempt))?;
-    if tx.close_unclaimed(attempt, detail, Stamp::now())? {
-        tracing::info!(attempt = attempt.as_str(), detail, "lost");
+        let size = |id: &AttemptId| log_size(config, id);
+        round.store.close_unclaimed(&left, "nothing of it is left, and its job has gone", size, end)?;
     }
     Ok(())
 }
@@ -84,7 +67,8 @@ fn one(round: &mut Round, attempt: &AttemptId) -> anyhow::Result<()> {
     let config = &round.context.config;
     if record.as_ref().is_some_and(|attempt| attempt.record.is_none()) {
         // Somebody has removed its row, and who ends it finds no job to end.
-        round.store.immediate(|tx| close(tx, config, attempt, "its job was removed from the database"))?;
+        let (ended, size) = ([attempt.to_string()], |id: &AttemptId| log_size(config, id));
+        round.store.close_unclaimed(&ended, "its job was removed from the database", size, Duration::MAX)?;
     }
     let site = &round.context.site;
     site.remove_work(attempt)?;

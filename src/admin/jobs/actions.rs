@@ -15,7 +15,6 @@ use crate::{
         status::{DropReason, Outcome, Status},
     },
     request::{Ask, Look, fit, source_of},
-    run::close::fail_dependents,
     store::{Drop, Tx},
     supervise,
 };
@@ -58,7 +57,7 @@ fn cancel_one(tx: &Tx, id: i64) -> anyhow::Result<Done> {
 }
 
 fn forget(tx: &Tx, job: &Job) -> anyhow::Result<String> {
-    fail_dependents(tx, &job.filename, Outcome::Cancelled, "the file that it is made from was cancelled")?;
+    tx.fail_dependents(&job.filename, Outcome::Cancelled, "the file that it is made from was cancelled")?;
     let why = Drop {
         reason: DropReason::Cancelled,
         message: "it was cancelled by an administrator",

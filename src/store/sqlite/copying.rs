@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::{Connection, Params, params, params_from_iter, types::ToSqlOutput};
 
-use super::{Store, View, checked::UnreadableRows, claiming::json, open::prepare, schema::SCHEMA};
+use super::{Store, View, checked::UnreadableRows, open::prepare, rows::json, schema::SCHEMA};
 use crate::{
     model::{job::Job, status::Status},
     store::{Result, StoreError},

@@ -5,9 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use anyhow::{Context as _, anyhow};
 use rusqlite::{named_params, params};
 
-use super::{Store, Tx, View, claiming::json, counts::Counted};
+use super::{Store, Tx, View, counts::Counted, rows::json, settings::ScheduleState};
 use crate::{
     model::{clock::Stamp, failpoint, job::Job, status::Outcome},
+    site::ActivityEvent,
     store::{Result, StoreError},
 };
 
@@ -149,6 +150,14 @@ pub enum Enqueued<T> {
     Job(Job),
 }
 
+/// What a schedule that is due does.
+pub struct ScheduleRun {
+    /// `None`: it is left out this time.
+    pub steps: Option<Vec<QueueStep>>,
+    pub state: ScheduleState,
+    pub event: ActivityEvent,
+}
+
 impl Store {
     /// At most one new row for each file, however many ask at once: `decide` looks under the write lock, and what it wants
     /// is done in the same transaction.
@@ -165,6 +174,28 @@ impl Store {
                 Ok(Enqueued::Job(job))
             }
         })
+    }
+
+    /// Queues what a schedule wants, if it is due: `decide` looks under the write lock. The job, if one was queued.
+    pub fn run_schedule(
+        &mut self,
+        name: &str,
+        now: Stamp,
+        decide: impl FnOnce(&View<'_>) -> anyhow::Result<Option<ScheduleRun>>,
+    ) -> anyhow::Result<Option<Job>> {
+        self.immediate(|tx| {
+            let Some(run) = decide(tx)? else { return Ok(None) };
+            let queue = |steps: Vec<_>| tx.enqueue(&steps, now)?.context("nothing was queued");
+            let job = run.steps.map(queue).transpose()?;
+            tx.set_schedule(name, run.state)?;
+            tx.tell(run.event);
+            Ok(job)
+        })
+    }
+
+    /// Writes down when a schedule is due next.
+    pub fn set_schedule(&mut self, name: &str, state: ScheduleState) -> anyhow::Result<()> {
+        self.immediate(|tx| Ok(tx.set_schedule(name, state)?))
     }
 
     /// Writes down that somebody still waits for a queued job, if that was not done in the time before `now` that `every`
@@ -293,6 +324,23 @@ impl Tx<'_> {
         let ready = |id: &i64| self.counting(*id, || Ok(self.change(SOURCE_READY, params![id, now])? == 1)).map(drop);
         waiting.iter().try_for_each(ready)?;
         Ok(waiting.len())
+    }
+
+    /// What waits for this source fails with it, and so does what waits for that. Call it before the source's row is
+    /// deleted, which wakes them.
+    pub fn fail_dependents(&self, source: &str, outcome: Outcome, message: &str) -> Result<()> {
+        self.fail_all(&self.waiting_for(source)?, outcome, message)
+    }
+
+    /// These fail as their source has, and so does what waits for them.
+    pub fn fail_all(&self, waiting: &[Job], outcome: Outcome, message: &str) -> Result<()> {
+        for job in waiting {
+            self.fail_queued(job, outcome, Some(message), Stamp::now())?;
+            let failed = ActivityEvent::new("failed", Stamp::now()).job(job).with("result", outcome.name());
+            self.tell(failed.with("reason", "its source could not be made"));
+            self.fail_dependents(&job.filename, outcome, message)?;
+        }
+        Ok(())
     }
 
     /// A queued job fails without an attempt of its own, as its source has. `false`: it is not queued (any more).

@@ -5,7 +5,11 @@
 
 use rusqlite::params;
 
-use super::{Tx, View, claiming::json, counting, rows::NonNegative, standstill::Place};
+use super::{
+    Tx, View, counting,
+    rows::{NonNegative, json},
+    standstill::Place,
+};
 use crate::{
     model::{clock::Stamp, job::Job, status::Status},
     store::Result,

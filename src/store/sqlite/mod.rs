@@ -8,7 +8,7 @@
 pub(super) mod backup;
 pub(super) mod busy;
 pub(super) mod checked;
-pub(super) mod claiming;
+pub(super) mod claim;
 pub(super) mod copying;
 pub(super) mod counting;
 pub(super) mod counts;
@@ -18,6 +18,7 @@ pub(super) mod finishing;
 pub(super) mod history;
 pub(super) mod keeping;
 pub(super) mod listing;
+pub(super) mod maintenance;
 pub(super) mod mend;
 pub(super) mod migrate;
 pub(super) mod notices;

@@ -8,6 +8,7 @@ use rusqlite::{
     params,
     types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef},
 };
+use serde::Serialize;
 
 use super::{
     View,
@@ -409,4 +410,9 @@ impl FromSql for Limits {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         serde_json::from_str(value.as_str()?).map_err(FromSqlError::other)
     }
+}
+
+/// A list as one value of a statement.
+pub(super) fn json<T: Serialize>(list: &[T]) -> String {
+    serde_json::to_string(list).unwrap_or_else(|_| "[]".to_owned())
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::{View, checked::Unreadable, claiming};
+use super::{View, checked::Unreadable, claim};
 use crate::{
     model::{
         job::{AttemptId, Claim, Job},
@@ -69,7 +69,7 @@ impl View<'_> {
             }
             Err(error) => return Err(error),
         };
-        Ok(Some(claiming::claimed(job, &attempt, &limits, started)))
+        Ok(Some(claim::claimed(job, &attempt, &limits, started)))
     }
 
     /// What a list shows of the job of this id: the job, or why it cannot be read. `None`: it has gone.

@@ -4,7 +4,7 @@
 use rusqlite::StatementStatus;
 
 use super::*;
-use crate::store::sqlite::{claiming, counting, enqueue, keeping, settings, standing, standstill, view};
+use crate::store::sqlite::{claim, counting, enqueue, keeping, settings, standing, standstill, view};
 
 /// Enough that reading all rows, or the rows of one queue, could not be overlooked.
 const ROWS: i64 = 200_000;
@@ -56,7 +56,7 @@ fn no_statement_takes_many_steps(base: &Base) {
         (standing::BEFORE, &[&"default", &100, &late, &1]),
         (standing::WAITING, &[&"default"]),
         (standing::RUNNING, &[]),
-        (claiming::NEXT_WAKE, &[]),
+        (claim::NEXT_WAKE, &[]),
         (enqueue::WAKE, &[&NOON, &NOON, &NOON]),
         (enqueue::READY_IN, &[&"default", &"[]", &100]),
         (counting::CLIENT_PENDING, &[&"default", &"client7"]),

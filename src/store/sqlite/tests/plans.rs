@@ -6,7 +6,7 @@ use crate::{
     store::{
         AttemptOrder, AttemptQuery, JobFilter, JobOrder, JobQuery,
         sqlite::{
-            claiming, copying, counting, enqueue, finishing, history, keeping, listing, mend, notices, past, settings,
+            claim, copying, counting, enqueue, finishing, history, keeping, listing, mend, notices, past, settings,
             standing, standstill, view,
         },
     },
@@ -31,7 +31,7 @@ fn every_hot_statement_uses_its_index() {
         (view::STARTED, "USING INDEX job_started"),
         (view::WAITING_FOR, "SEARCH job USING INDEX job_source (source=?)"),
         (view::PINNED, "SEARCH job USING INDEX job_source (source=?)"),
-        (claiming::READY, "SEARCH job USING INDEX job_ready (queue=?)"),
+        (claim::READY, "SEARCH job USING INDEX job_ready (queue=?)"),
         (standing::RUNNING, "USING INDEX job_started"),
         (standing::BEFORE, "SEARCH job USING COVERING INDEX job_ready (queue=? AND (rank,due)<(?,?))"),
         (standing::WAITING, "SEARCH job USING COVERING INDEX job_ready (queue=?)"),
@@ -47,12 +47,12 @@ fn every_hot_statement_uses_its_index() {
             "SEARCH attempt USING COVERING INDEX attempt_result (exporter=? AND result=? AND ended>?)",
         ),
         (copying::LATEST_OK, "SEARCH attempt USING COVERING INDEX attempt_ok (filename=?)"),
-        (claiming::NEXT_WAKE, "USING COVERING INDEX job_wake"),
+        (claim::NEXT_WAKE, "USING COVERING INDEX job_wake"),
         (enqueue::WAKE, "SEARCH job USING COVERING INDEX job_wake (run_after<?)"),
         (enqueue::INSERT, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
         (enqueue::REQUEUE, "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"),
         (enqueue::WAITING, "SEARCH job USING INDEX job_source (source=?)"),
-        (claiming::CLAIM, "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"),
+        (claim::CLAIM, "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"),
         (counting::CLIENT_PENDING, "SEARCH client USING PRIMARY KEY (queue=? AND client=?)"),
         (counting::ARRIVALS, "SEARCH arrival USING PRIMARY KEY (queue=? AND client=? AND at>? AND at<?)"),
         (counting::RUNNING_BY_QUEUE, "USING COVERING INDEX job_started"),
@@ -114,8 +114,8 @@ fn no_hot_statement_sorts_what_an_index_has_sorted() {
     let base = Base::new();
     for sql in [
         view::JOBS_NAMED,
-        claiming::READY,
-        claiming::NEXT_WAKE,
+        claim::READY,
+        claim::NEXT_WAKE,
         counting::RUNNING_BY_QUEUE,
         counting::OLDEST_QUEUED_JOB,
         history::LATEST_OK,
@@ -144,7 +144,7 @@ fn no_hot_statement_sorts_what_an_index_has_sorted() {
 #[test]
 fn no_hot_statement_reads_a_whole_table() {
     let base = Base::new();
-    for sql in [view::STARTED, view::PINNED, standing::BEFORE, enqueue::WAKE, counting::EXPORTERS, claiming::CLAIM] {
+    for sql in [view::STARTED, view::PINNED, standing::BEFORE, enqueue::WAKE, counting::EXPORTERS, claim::CLAIM] {
         let plan = plan(&base, sql);
         assert!(!plan.lines().any(|step| step == "SCAN job"), "{sql}\n{plan}");
     }
