@@ -19,7 +19,6 @@ use nix::{
 use super::{
     client,
     file::OpenFile,
-    log,
     negotiation::Wants,
     problem::WebProblem,
     reply::Reply,
@@ -33,6 +32,7 @@ use crate::{
     config::{EnqueueOn, Exporter},
     context::{Context, explained_at},
     exit::Failure,
+    logging,
     model::{
         age::{Freshness, freshness},
         answer::{Answer, State},
@@ -95,7 +95,7 @@ impl<'a> Handler<'a> {
         let speculative = wish.method == Method::Head || self.is_speculative(&wish);
         let ask = Ask { after, no_enqueue: self.only_looks(&wish), speculative, ..ask };
         self.reply.name = Some(request::download_name(exporter, &ask.values));
-        let address = Address::of(self.reply.variables, &wish);
+        let address = wish.address(self.reply.variables);
         // A page that came back to a task would start it again and again.
         self.reply.again = Some(settled(&address, after));
         self.reply.address = self.reply.again.clone().filter(|_| !exporter.is_task());
@@ -201,9 +201,14 @@ impl<'a> Handler<'a> {
     /// Without what `http.client` names, all visitors behind a proxy are one client: an admin has to know.
     fn note_missing(&self) {
         match self.context.site.note_unnamed() {
-            Ok(true) => log::line("the server does not set what client in [http] names; REMOTE_ADDR is taken instead"),
+            Ok(true) => logging::diagnostic_line(
+                "the server does not set what client in [http] names; REMOTE_ADDR is taken instead",
+            ),
             Ok(false) => {}
-            Err(error) => log::line(format_args!("cannot note in {}: {error}", self.context.site.unnamed().display())),
+            Err(error) => logging::diagnostic_line(format_args!(
+                "cannot note in {}: {error}",
+                self.context.site.unnamed().display()
+            )),
         }
     }
 
@@ -225,7 +230,10 @@ impl<'a> Handler<'a> {
     fn seat(&self) -> Option<Slot> {
         let file = self.context.site.waiters();
         take(&file, self.context.config.http.max_waiters).unwrap_or_else(|error| {
-            log::line(format_args!("cannot use {}: {error}; nobody can wait for a file", file.display()));
+            logging::diagnostic_line(format_args!(
+                "cannot use {}: {error}; nobody can wait for a file",
+                file.display()
+            ));
             None
         })
     }

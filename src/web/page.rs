@@ -7,14 +7,15 @@ use minijinja::{Environment, Value, context};
 use serde_json::json;
 
 use super::{
-    log,
-    templates::{Templates, built_in},
-    translations::Words,
+    translations::{Templates, Words, built_in},
     url::Address,
 };
-use crate::model::{
-    answer::{Answer, Delay, State},
-    clock::Stamp,
+use crate::{
+    logging,
+    model::{
+        answer::{Answer, Delay, State},
+        clock::Stamp,
+    },
 };
 
 /// What a page tells about.
@@ -52,7 +53,7 @@ pub(super) fn render(templates: Templates, words: &Words, subject: &PageSubject,
     let values = values(templates, words, subject, nonce);
     let page = templates.file("page.html").unwrap_or_default();
     fill(&page, &values).unwrap_or_else(|error| {
-        log::line(format_args!("the site's page.html cannot be used: {error:#}"));
+        logging::diagnostic_line(format_args!("the site's page.html cannot be used: {error:#}"));
         fill(built_in("page.html").unwrap_or_default(), &values).unwrap_or_default()
     })
 }

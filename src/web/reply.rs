@@ -3,21 +3,19 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    log,
     negotiation::{self, Wants},
     page::{self, PageSubject},
     problem::WebProblem,
-    query,
     request::Form,
     response::Response,
-    templates::Templates,
-    translations::Words,
+    translations::{Templates, Words},
     url::{self, Address},
     variables::{self, Variables},
 };
 use crate::{
     config::{EnqueueOn, HttpRules},
     exit::{Exit, Failure},
+    logging,
     model::{
         answer::{Answer, State},
         misfit::Misfit,
@@ -42,7 +40,7 @@ pub(super) struct Reply<'a> {
 
 impl<'a> Reply<'a> {
     pub(super) fn bare(variables: &'a Variables) -> Self {
-        let query = query::decode(variables.query());
+        let query = url::decode(variables.query());
         let wants_json = query.iter().any(|(name, value)| name == b"format" && matches!(&**value, b"json" | b"look"));
         let form = wants_json.then_some(Form::Json);
         Self { variables, rules: None, form, name: None, address: None, again: None }
@@ -74,7 +72,7 @@ impl<'a> Reply<'a> {
             return self.answer(&Answer::because(State::Unavailable, "the database is busy"));
         }
         if let Some(error) = &failure.error {
-            log::line(format_args!("{error:#}"));
+            logging::diagnostic_line(format_args!("{error:#}"));
         }
         self.fault()
     }
@@ -254,7 +252,7 @@ mod tests {
             ("PATH_INFO", "/epub"),
             ("QUERY_STRING", "t=1"),
         ]);
-        let address = Address::of(&variables, &WebRequest::read(&variables, reader).unwrap());
+        let address = WebRequest::read(&variables, reader).unwrap().address(&variables);
         let answer = Answer { path: Some("/srv/secret".into()), ..Answer::new(State::Ready) };
         let json = json(&answer, Some(&address));
         assert_eq!(json, "{\"stale\":false,\"state\":\"ready\",\"url\":\"/x/epub?t=1&format=file\"}\n");

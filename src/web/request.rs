@@ -6,7 +6,7 @@ use std::{io::Read, os::fd::AsFd, time::Duration};
 use super::{
     body,
     problem::WebProblem,
-    query::{self, Pair},
+    url::{self, Address, Pair},
     variables::Variables,
 };
 use crate::model::{clock::Stamp, misfit::Misfit, moment};
@@ -48,12 +48,12 @@ impl WebRequest {
     /// Reads the request; a POST's body comes from `input`.
     pub(super) fn read(variables: &Variables, input: impl Read + AsFd) -> Result<Self, WebProblem> {
         let method = method(variables)?;
-        let query = query::decode(variables.query());
+        let query = url::decode(variables.query());
         match method {
             Method::Get | Method::Head => Self::of(method, variables, query),
             Method::Post => {
                 let named = query.into_iter().filter(|(name, _)| name == b"exporter");
-                let form = query::decode(&body::read(variables, input)?);
+                let form = url::decode(&body::read(variables, input)?);
                 Self::of(method, variables, named.chain(form).collect())
             }
         }
@@ -78,6 +78,13 @@ impl WebRequest {
     /// that is still open somewhere.
     pub(super) fn only_looks(&self) -> bool {
         self.method == Method::Head || matches!(self.form, Some(Form::Look | Form::Page(1..)))
+    }
+
+    /// Where the same is asked for: without the words that say how to answer.
+    pub(super) fn address(&self, variables: &Variables) -> Address {
+        let exporter = self.exporter_in_query.then(|| (b"exporter".to_vec(), self.exporter.clone()));
+        let after = self.after.iter().map(|after| ("after".to_owned(), after.clone()));
+        Address::of(variables, exporter.iter().chain(&self.values).map(url::lossy).chain(after))
     }
 
     /// The words that say how to answer, as they are written.
@@ -200,6 +207,14 @@ mod tests {
         for nowhere in ["", "/", "//", "/../../etc/passwd", "/epub/../pdf", "/epub/x", "/epub//"] {
             assert_eq!(get(nowhere, "").map(|wish| wish.exporter), Err(WebProblem::Unknown), "{nowhere}");
         }
+    }
+
+    #[test]
+    fn an_exporter_named_in_the_query_stays_there() {
+        let variables =
+            [("REQUEST_METHOD", "GET"), ("REQUEST_URI", "/x"), ("QUERY_STRING", "exporter=epub&t=1&wait=1&after=@5")];
+        let address = read(&variables).unwrap().address(&Variables::of(&variables));
+        assert_eq!(address.to_string(), "/x?exporter=epub&t=1&after=%405");
     }
 
     #[test]

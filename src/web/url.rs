@@ -1,8 +1,15 @@
-//! Our own addresses, as paths without a host: nothing that a client claims about hosts is believed.
+//! Our own addresses, as paths without a host: nothing that a client claims about hosts is believed. And query strings and
+//! form bodies, `application/x-www-form-urlencoded` in both directions.
+//!
+//! Values stay bytes until the rules of the exporter check them, so that a value that is not valid UTF-8 is refused by its
+//! name and not silently replaced.
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
+use std::borrow::{Borrow, Cow};
 
-use super::{query, request::WebRequest, variables::Variables};
+use form_urlencoded::Serializer;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
+
+use super::variables::Variables;
 
 /// What a path may not hold as it is. A backslash would be a slash to a browser.
 const ESCAPED: &AsciiSet = &CONTROLS
@@ -28,20 +35,14 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// What is asked for and since when it counts, and none of the words that say how to answer.
-    pub(super) fn of(variables: &Variables, wish: &WebRequest) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let exporter = wish.exporter_in_query.then(|| ("exporter".to_owned(), text(&wish.exporter)));
-        let values = wish.values.iter().map(|(name, value)| (text(name), text(value)));
-        let after = wish.after.iter().map(|after| ("after".to_owned(), after.clone()));
-        Self { path: path(variables), pairs: exporter.into_iter().chain(values).chain(after).collect() }
+    /// The path of this request with these pairs as its query.
+    pub(super) fn of(variables: &Variables, pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { path: path(variables), pairs: pairs.into_iter().collect() }
     }
 
     /// The address of the request as it came, whatever it asks for.
     pub(super) fn itself(variables: &Variables) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        let pairs = query::decode(variables.query()).into_iter().map(|(name, value)| (text(name), text(value)));
-        Self { path: path(variables), pairs: pairs.collect() }
+        Self::of(variables, decode(variables.query()).iter().map(lossy))
     }
 
     /// The same with one word set.
@@ -63,7 +64,7 @@ impl Address {
 
 impl std::fmt::Display for Address {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let query = query::encode(self.pairs.iter().map(|(name, value)| (&**name, &**value)));
+        let query = encode(&self.pairs);
         let mark = if query.is_empty() { "" } else { "?" };
         write!(out, "{}{mark}{query}", self.path)
     }
@@ -105,51 +106,116 @@ fn escaped(path: &[u8], set: &'static AsciiSet) -> String {
     percent_encode(path, set).to_string()
 }
 
+/// One name and its value, decoded.
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
+
+/// The pairs of a query or a form, in their order.
+pub(super) fn decode(text: &[u8]) -> Vec<Pair> {
+    let parts = text.split(|byte| *byte == b'&').filter(|part| !part.is_empty());
+    parts.map(pair).collect()
+}
+
+fn pair(part: &[u8]) -> Pair {
+    let end = part.iter().position(|byte| *byte == b'=').unwrap_or(part.len());
+    (unescape(&part[..end]), unescape(part.get(end + 1..).unwrap_or_default()))
+}
+
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    Cow::from(percent_decode(&spaced)).into_owned()
+}
+
+/// The pair as text; what is not UTF-8 is replaced.
+pub(super) fn lossy((name, value): &Pair) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(name), text(value))
+}
+
+/// The query string of these pairs.
+pub(super) fn encode<K, V, P>(pairs: impl IntoIterator<Item = P>) -> String
+where
+    K: AsRef<str>,
+    V: AsRef<str>,
+    P: Borrow<(K, V)>,
+{
+    Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::request::Method;
 
-    fn wish(pairs: &[(&str, &str)]) -> WebRequest {
-        WebRequest {
-            method: Method::Get,
-            exporter: b"epub".to_vec(),
-            exporter_in_query: false,
-            values: pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-            form: None,
-            after: None,
-            wait: None,
-            refresh: false,
-        }
-    }
-
-    fn address(variables: &[(&str, &str)], wish: &WebRequest) -> String {
-        Address::of(&Variables::of(variables), wish).to_string()
+    fn address(variables: &[(&str, &str)], pairs: &[(&str, &str)]) -> String {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Address::of(&Variables::of(variables), pairs).to_string()
     }
 
     #[test]
     fn an_address_leads_back_to_where_the_request_came() {
-        let wish = wish(&[("title", "d’Alembert & fils+")]);
+        let pairs = [("title", "d’Alembert & fils+")];
         let uri =
             [("REQUEST_URI", "/export/epub?title=x&format=json"), ("SCRIPT_NAME", "/cgi"), ("PATH_INFO", "/epub")];
-        assert_eq!(address(&uri, &wish), "/export/epub?title=d%E2%80%99Alembert+%26+fils%2B");
-        assert_eq!(address(&uri[1..], &wish), "/cgi/epub?title=d%E2%80%99Alembert+%26+fils%2B");
-        let json = Address::of(&Variables::of(&uri), &wish).with("format", "json").with("format", "file");
-        assert!(json.to_string().ends_with("fils%2B&format=file"));
+        assert_eq!(address(&uri, &pairs), "/export/epub?title=d%E2%80%99Alembert+%26+fils%2B");
+        assert_eq!(address(&uri[1..], &pairs), "/cgi/epub?title=d%E2%80%99Alembert+%26+fils%2B");
+        let json = Address::of(&Variables::of(&uri), [("t".into(), "1".into())]);
+        assert_eq!(json.with("format", "json").with("format", "file").to_string(), "/export/epub?t=1&format=file");
     }
 
     #[test]
     fn no_address_leads_to_another_host_or_out_of_its_line() {
-        let plain = wish(&[]);
-        assert_eq!(address(&[("REQUEST_URI", "//evil.example/epub")], &plain), "/evil.example/epub");
-        assert_eq!(address(&[("REQUEST_URI", "/\\evil.example")], &plain), "/%5Cevil.example");
-        assert_eq!(address(&[("REQUEST_URI", "http://evil.example/"), ("SCRIPT_NAME", "/x")], &plain), "/x");
-        assert_eq!(address(&[("SCRIPT_NAME", "/x"), ("PATH_INFO", "/a\r\nb%<\"")], &plain), "/x/a%0D%0Ab%25%3C%22");
+        for (variables, path) in [
+            (&[("REQUEST_URI", "//evil.example/epub")][..], "/evil.example/epub"),
+            (&[("REQUEST_URI", "/\\evil.example")], "/%5Cevil.example"),
+            (&[("REQUEST_URI", "http://evil.example/"), ("SCRIPT_NAME", "/x")], "/x"),
+            (&[("SCRIPT_NAME", "/x"), ("PATH_INFO", "/a\r\nb%<\"")], "/x/a%0D%0Ab%25%3C%22"),
+        ] {
+            assert_eq!(address(variables, &[]), path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod query_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(query: &str) -> Vec<(String, String)> {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        decode(query.as_bytes()).into_iter().map(|(name, value)| (text(name), text(value))).collect()
     }
 
     #[test]
-    fn an_exporter_named_in_the_query_stays_there() {
-        let wish = WebRequest { exporter_in_query: true, after: Some("@5".into()), ..wish(&[("t", "1")]) };
-        assert_eq!(address(&[("REQUEST_URI", "/x")], &wish), "/x?exporter=epub&t=1&after=%405");
+    fn a_plus_is_a_space_and_an_escaped_plus_is_a_plus() {
+        assert_eq!(
+            decode(b"a=1+2%2B3&b&&=x&a="),
+            [
+                (b"a".to_vec(), b"1 2+3".to_vec()),
+                (b"b".to_vec(), b"".to_vec()),
+                (b"".to_vec(), b"x".to_vec()),
+                (b"a".to_vec(), b"".to_vec())
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_text_stays_bytes() {
+        assert_eq!(decode(b"t=%FF%00&u=%zz%4"), [(b"t".to_vec(), vec![0xff, 0]), (b"u".to_vec(), b"%zz%4".to_vec())]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_reads_text_as_the_url_standard_does(query in "[a-c=&+%0-9é]{0,40}") {
+            let standard: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+            prop_assume!(percent_decode(query.as_bytes()).decode_utf8().is_ok());
+            prop_assert_eq!(texts(&query), standard);
+        }
+
+        #[test]
+        fn what_is_written_is_read_again(pairs in prop::collection::vec((".{1,9}", ".{0,9}"), 0..5)) {
+            let query = encode(&pairs);
+            prop_assert!(query.bytes().all(|byte| byte.is_ascii_graphic()));
+            prop_assert_eq!(texts(&query), pairs);
+        }
     }
 }

@@ -13,7 +13,7 @@ use minijinja::{Value, context};
 
 use super::{
     StatusHandler,
-    asked::{Pairs, StatusRefusal},
+    request::{Pairs, StatusRefusal},
 };
 use crate::{
     admin::{actor, jobs::actions, queues},
@@ -21,7 +21,7 @@ use crate::{
     model::clock::Stamp,
     site::Site,
     store::{Mode, View},
-    web::{body, query, response::Response, variables},
+    web::{body, response::Response, url, variables},
 };
 
 /// What a form asks for.
@@ -38,7 +38,7 @@ pub(super) fn perform(visit: &StatusHandler, input: impl Read + AsFd) -> Result<
     // Before anything is refused: some servers cut the connection when nobody takes the form from them.
     let body = body::read(visit.variables, input)?;
     let user = admin(visit)?;
-    let form = Pairs(query::decode(&body));
+    let form = Pairs(url::decode(&body));
     Site::open(&visit.context.config).map_err(anyhow::Error::from)?;
     let seal = seal(visit, &visit.context.view_store()?.view())?;
     if !seal.holds(&[FORM, user], &form.get("token")?.unwrap_or_default()) {
@@ -95,13 +95,11 @@ impl FormAction {
 
 /// The query of the page that the form was on, with what was done. Whatever the form says, it is a query of ours.
 fn address(seal: &Seal, user: &[u8], back: &str, said: &str) -> String {
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let kept = query::decode(back.as_bytes()).into_iter().map(|(name, value)| (text(name), text(value)));
-    let kept = kept.filter(|(name, _)| !SAID_WORDS.contains(&&**name));
+    let back = url::decode(back.as_bytes());
+    let kept = back.iter().map(url::lossy).filter(|(name, _)| !SAID_WORDS.contains(&&**name));
     let seal = seal.of(&[SAID, user, said.as_bytes()]);
     let news = [("said".to_owned(), said.to_owned()), ("seal".to_owned(), seal)];
-    let pairs: Vec<_> = kept.chain(news).collect();
-    query::encode(pairs.iter().map(|(name, value)| (&**name, &**value)))
+    url::encode(kept.chain(news))
 }
 
 /// Relative to where the form was sent (RFC 9110, section 10.2.2), as all links here are: behind a proxy that shows the

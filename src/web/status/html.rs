@@ -8,15 +8,16 @@ use serde_json::json;
 
 use super::{
     StatusHandler, actions,
-    asked::{Asked, StatusPage, StatusRefusal},
+    request::{Asked, StatusPage, StatusRefusal},
 };
 use crate::{
     admin::status,
     model::{clock::Stamp, format, safe},
     store::View,
     web::{
-        negotiation, query,
+        negotiation,
         response::Response,
+        url,
         variables::{self, Variables},
     },
 };
@@ -117,7 +118,7 @@ fn render(response: Response, frame: &Frame, template: &str, values: Value) -> a
 }
 
 fn link_to((page, text): (StatusPage, &str), current: Option<StatusPage>) -> Value {
-    context! { url => format!("?{}", query::encode([("page", page.name())])), text, current => current == Some(page) }
+    context! { url => format!("?{}", url::encode([("page", page.name())])), text, current => current == Some(page) }
 }
 
 /// The names' ending makes everything be escaped for HTML. A value that is missing is a mistake of ours.

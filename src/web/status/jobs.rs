@@ -1,27 +1,29 @@
-//! The table of jobs, the newest first, a page at a time; and one job, or a file that there were attempts at: its row, its
-//! attempts with their limits, and the end of each log.
+//! The table of jobs, newest first, and that of past attempts, the last to end first, a page at a time; and one job, or a
+//! file that has had attempts: its row, its attempts with their limits, and the end of each log.
 
 use clap::ValueEnum;
 use minijinja::{Value, context};
 
-use super::{StatusHandler, actions, asked::StatusRefusal, html};
+use super::{StatusHandler, actions, html, request::StatusRefusal};
 use crate::{
     admin::{
-        jobs::{actions::can_be_cancelled, filter, find, list, show},
+        jobs::{actions::can_be_cancelled, filter, find, history, list, show},
         queues,
     },
     cli::{Filters, StatusWord, Which},
     exit::{Exit, Failure},
     model::{
+        clock::Stamp,
         format,
         job::{Attempt, Job},
+        status::Outcome,
     },
-    store::{JobOrder, JobQuery, View},
-    web::{query, response::Response},
+    store::{AttemptOrder, AttemptQuery, JobOrder, JobQuery, LOOK_BACK, View},
+    web::{response::Response, url},
 };
 
 /// Rows of a page.
-pub(super) const ROWS: u32 = 50;
+const ROWS: u32 = 50;
 
 /// What one can filter by beside the status or the result, and what it is called.
 const FIELDS: [(&str, &str, &str); 6] = [
@@ -34,7 +36,7 @@ const FIELDS: [(&str, &str, &str); 6] = [
 ];
 
 pub(super) fn jobs_page(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
-    let mut ids = view.job_ids(&wanted(visit, view)?)?;
+    let mut ids = view.job_ids(&job_query(visit, view)?)?;
     let more = ids.len() > ROWS as usize;
     ids.truncate(ROWS as usize);
     let older = ids.last().filter(|_| more).map(|id| link(visit, &id.to_string()));
@@ -44,7 +46,7 @@ pub(super) fn jobs_page(visit: &StatusHandler, view: &View) -> Result<Response, 
         .filter_map(|id| view.look_at(id).map(|job| job.and_then(Result::ok)).transpose())
         .collect::<Result<_, _>>()?;
     let values = context! {
-        rows => jobs.iter().map(|job| row(visit, job)).collect::<Value>(),
+        rows => jobs.iter().map(|job| job_row(visit, job)).collect::<Value>(),
         fields => fields(visit, view)?,
         choice => choice(visit, "status", "Status", StatusWord::value_variants().iter().copied().map(word).collect())?,
         older,
@@ -54,7 +56,7 @@ pub(super) fn jobs_page(visit: &StatusHandler, view: &View) -> Result<Response, 
 }
 
 /// One more than is shown, to know whether there are more.
-fn wanted(visit: &StatusHandler, view: &View) -> Result<JobQuery, StatusRefusal> {
+fn job_query(visit: &StatusHandler, view: &View) -> Result<JobQuery, StatusRefusal> {
     let below = visit.asked.get("below")?;
     let bad = |_| StatusRefusal::new(400, "below is the id of a job");
     Ok(JobQuery {
@@ -68,7 +70,7 @@ fn wanted(visit: &StatusHandler, view: &View) -> Result<JobQuery, StatusRefusal>
 }
 
 /// What the fields of the form say.
-pub(super) fn filters(visit: &StatusHandler) -> Result<Filters, StatusRefusal> {
+fn filters(visit: &StatusHandler) -> Result<Filters, StatusRefusal> {
     let get = |name| visit.asked.get(name);
     let which = Which {
         exporter: get("exporter")?,
@@ -80,7 +82,7 @@ pub(super) fn filters(visit: &StatusHandler) -> Result<Filters, StatusRefusal> {
 }
 
 /// The status that is asked for.
-pub(super) fn statuses(visit: &StatusHandler) -> Result<Vec<StatusWord>, StatusRefusal> {
+fn statuses(visit: &StatusHandler) -> Result<Vec<StatusWord>, StatusRefusal> {
     let asked = visit.asked.get("status")?;
     let read = |text: String| {
         StatusWord::from_str(&text, false).map_err(|_| StatusRefusal::new(400, "there is no such status"))
@@ -93,12 +95,12 @@ fn word(status: StatusWord) -> String {
 }
 
 /// Another page of the same list.
-pub(super) fn link(visit: &StatusHandler, below: &str) -> String {
+fn link(visit: &StatusHandler, below: &str) -> String {
     format!("?{}", visit.asked.link(&[("below", below), ("said", ""), ("seal", "")]))
 }
 
 /// The fields of the form as they were filled in, and what is known for them.
-pub(super) fn fields(visit: &StatusHandler, view: &View) -> Result<Value, StatusRefusal> {
+fn fields(visit: &StatusHandler, view: &View) -> Result<Value, StatusRefusal> {
     let field = |(name, label, hint): (&str, &str, &str)| -> Result<Value, StatusRefusal> {
         let value = visit.asked.get(name)?.unwrap_or_default();
         Ok(context! { name, label, hint, value, known => known(visit, view, name)? })
@@ -119,16 +121,11 @@ fn known(visit: &StatusHandler, view: &View, name: &str) -> Result<Vec<String>, 
 }
 
 /// A list to choose from, or nothing of it.
-pub(super) fn choice(
-    visit: &StatusHandler,
-    name: &str,
-    label: &str,
-    words: Vec<String>,
-) -> Result<Value, StatusRefusal> {
+fn choice(visit: &StatusHandler, name: &str, label: &str, words: Vec<String>) -> Result<Value, StatusRefusal> {
     Ok(context! { name, label, value => visit.asked.get(name)?.unwrap_or_default(), words })
 }
 
-fn row(visit: &StatusHandler, job: &Job) -> Value {
+fn job_row(visit: &StatusHandler, job: &Job) -> Value {
     let [id, status, queue, age, tries, filename, note] =
         list::cells(&visit.context.config, job, visit.now).map(|cell| html::line(&cell));
     context! { id, status, queue, age, tries, filename, note, url => url(Some(job.id), &job.filename) }
@@ -138,7 +135,7 @@ fn row(visit: &StatusHandler, job: &Job) -> Value {
 pub(super) fn url(id: Option<i64>, filename: &str) -> String {
     let id = id.map(|id| id.to_string());
     let job = id.iter().map(|id| ("job", &**id));
-    format!("?{}", query::encode([("page", "job")].into_iter().chain(job).chain([("file", filename)])))
+    format!("?{}", url::encode([("page", "job")].into_iter().chain(job).chain([("file", filename)])))
 }
 
 /// So many attempts are shown.
@@ -198,4 +195,59 @@ fn attempt(attempt: &Attempt) -> Value {
         notes => show::notes(attempt).iter().map(fact).collect::<Value>(),
         log => html::log(log),
     }
+}
+
+pub(super) fn history_page(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
+    let mut found = Vec::new();
+    let are_older = view.each_attempt(&attempt_query(visit, view)?, |row, attempt| {
+        found.push((row, attempt.clone()));
+        true
+    })?;
+    let more = found.len() > ROWS as usize;
+    found.truncate(ROWS as usize);
+    let older = found.last().filter(|_| more).and_then(|(row, attempt)| {
+        let ended = attempt.record.as_ref()?.ended;
+        Some(link(visit, &format!("{}.{row}", ended.0)))
+    });
+    let values = context! {
+        rows => found.iter().map(|(_, attempt)| attempt_row(attempt)).collect::<Value>(),
+        fields => fields(visit, view)?,
+        choice => choice(visit, "result", "Result", Outcome::ALL.map(|outcome| outcome.name().to_owned()).to_vec())?,
+        look_back => are_older.then_some(LOOK_BACK),
+        older,
+        newest => visit.asked.get("below")?.map(|_| link(visit, "")),
+    };
+    html::page(visit, view, "History", "history.html", values)
+}
+
+/// One more than is shown, to know whether there are more.
+fn attempt_query(visit: &StatusHandler, view: &View) -> Result<AttemptQuery, StatusRefusal> {
+    Ok(AttemptQuery {
+        about: filter::about(view, &filters(visit)?)?,
+        outcomes: filter::outcomes(&result(visit)?, &statuses(visit)?)?,
+        order: AttemptOrder::Ended,
+        reverse: true,
+        limit: Some(ROWS + 1),
+        below: visit.asked.get("below")?.map(|text| place(&text)).transpose()?,
+    })
+}
+
+fn result(visit: &StatusHandler) -> Result<Vec<Outcome>, StatusRefusal> {
+    let asked = visit.asked.get("result")?;
+    let read =
+        |text: String| Outcome::from_name(&text).ok_or_else(|| StatusRefusal::new(400, "there is no such result"));
+    Ok(asked.map(read).transpose()?.into_iter().collect())
+}
+
+/// An end in milliseconds and a row.
+fn place(text: &str) -> Result<(Stamp, i64), StatusRefusal> {
+    let numbers = text.split_once('.').and_then(|(ended, row)| Some((ended.parse().ok()?, row.parse().ok()?)));
+    numbers
+        .map(|(ended, row)| (Stamp(ended), row))
+        .ok_or_else(|| StatusRefusal::new(400, "below is no place in the history"))
+}
+
+fn attempt_row(attempt: &Attempt) -> Value {
+    let [ended, result, took, memory, cpu, number, _, filename] = history::cells(attempt).map(|cell| html::line(&cell));
+    context! { ended, result, took, memory, cpu, number, filename, url => url(None, &attempt.filename) }
 }

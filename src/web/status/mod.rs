@@ -8,25 +8,23 @@
 //! server, at any place.
 
 mod actions;
-mod asked;
-mod draw;
-mod history;
+mod chart;
 mod html;
 mod jobs;
 mod overview;
-mod pace;
 mod plots;
+mod request;
 
 use std::{io::Read, os::fd::AsFd};
 
 use super::{
-    body, log,
+    body,
     request::Method,
     response::Response,
-    status::asked::{Asked, StatusPage, StatusRefusal, Visitor, VisitorSees},
+    status::request::{Asked, StatusPage, StatusRefusal, Visitor, VisitorSees},
     variables::{self, Variables},
 };
-use crate::{context::Context, exit::Failure, model::clock::Stamp, site::Site};
+use crate::{context::Context, exit::Failure, logging, model::clock::Stamp, site::Site};
 
 /// One visit.
 struct StatusHandler<'a> {
@@ -57,7 +55,9 @@ fn answer(context: &Context, variables: &Variables, input: impl Read + AsFd) -> 
         // Some servers cut the connection when nobody takes the form from them.
         let _ = body::read(variables, input);
         if variables::is_only_claimed(variables) {
-            log::line("nginx sets REMOTE_USER, but not AUTH_TYPE: see docs/status-page.md on where to set them");
+            logging::diagnostic_line(
+                "nginx sets REMOTE_USER, but not AUTH_TYPE: see docs/status-page.md on where to set them",
+            );
         }
         return Err(StatusRefusal::new(403, "you have to log in to see this"));
     }
@@ -78,7 +78,7 @@ fn look(visit: &StatusHandler) -> Result<Response, StatusRefusal> {
         StatusPage::Overview if visit.visitor.sight == VisitorSees::Counts => overview::counts(visit, &view),
         StatusPage::Overview => overview::all(visit, &view),
         StatusPage::Jobs => jobs::jobs_page(visit, &view),
-        StatusPage::History => history::page(visit, &view),
+        StatusPage::History => jobs::history_page(visit, &view),
         StatusPage::Job => jobs::job_page(visit, &view),
         StatusPage::Act => Err(StatusRefusal::method("POST")),
     }

@@ -11,11 +11,11 @@ use serde_json::{Map, json};
 
 use super::{
     StatusHandler, actions,
-    asked::StatusRefusal,
+    chart::PlotSpan,
     html,
     jobs::{self, fact},
-    pace::PlotSpan,
     plots,
+    request::StatusRefusal,
 };
 use crate::{
     admin::{

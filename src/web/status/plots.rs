@@ -1,16 +1,19 @@
-//! The plots of the overview: queue length, wait and run time, failures; each with a sentence that tells the same.
+//! The plots of the overview: queue length, wait and run time, failures; each with a sentence that gives the same figures.
 
 use std::time::Duration;
 
 use minijinja::{Value, context};
 
 use super::{
-    asked::StatusRefusal,
-    draw::{Chart, FIRST, SECOND, Series, SeriesKind},
-    pace::{self, PlotSpan, Stretch},
+    chart::{Chart, FIRST, PlotSpan, SECOND, Series, SeriesKind},
+    request::StatusRefusal,
 };
 use crate::{
-    model::{clock::Stamp, format, status::Outcome},
+    model::{
+        clock::{Stamp, millis},
+        format,
+        status::Outcome,
+    },
     store::{PastRun, Sample, View},
 };
 
@@ -31,7 +34,7 @@ pub(super) fn all(view: &View, span: PlotSpan, now: Stamp) -> Result<Value, Stat
     let since = now.minus(span.length());
     let samples: Vec<_> = view.samples_since(since)?.into_iter().filter(|sample| sample.at <= now).collect();
     let ended: Vec<_> = view.ended_since(since, ATTEMPTS)?.into_iter().filter(|one| one.at <= now).collect();
-    let stretches = pace::stretches(&ended, span, now);
+    let stretches = stretches(&ended, span, now);
     let plots =
         [queue(&samples, span, now)?, times(&ended, &stretches, span, now)?, failures(&ended, &stretches, span, now)?];
     Ok(plots.into_iter().map(values).collect())
@@ -69,14 +72,13 @@ fn times(ended: &[PastRun], stretches: &[Stretch], span: PlotSpan, now: Stamp) -
     if ended.is_empty() {
         return Ok(Plot { title, keys: &[], text: "No attempt has ended.".to_owned(), svg: None });
     }
-    let (wait, run) =
-        (pace::mean(ended.iter().filter_map(|one| one.waited)), pace::mean(ended.iter().map(|one| one.ran)));
-    let tell = |what: &str, mean: pace::Mean| {
+    let (wait, run) = (mean(ended.iter().filter_map(|one| one.waited)), mean(ended.iter().map(|one| one.ran)));
+    let tell = |what: &str, mean: Mean| {
         let value = mean.value().map_or_else(|| "nothing is known".to_owned(), format::duration);
         format!("{what}: {value} on average, {} at most.", format::duration(mean.most))
     };
     let text = format!("{} {} {}", of(ended), tell("Wait", wait), tell("Run", run));
-    let line = |colour, mean: fn(&Stretch) -> pace::Mean| Series {
+    let line = |colour, mean: fn(&Stretch) -> Mean| Series {
         colour,
         points: stretches.iter().filter_map(|one| Some((one.at, mean(one).value()?.as_secs_f64()))).collect(),
     };
@@ -118,4 +120,91 @@ fn count(value: f64) -> String {
 
 fn seconds(value: f64) -> String {
     format::duration(Duration::try_from_secs_f64(value).unwrap_or_default())
+}
+
+/// The attempts of one stretch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) at: Stamp,
+    pub(super) failed: u64,
+    pub(super) wait: Mean,
+    pub(super) run: Mean,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mean {
+    count: u32,
+    sum: Duration,
+    pub(super) most: Duration,
+}
+
+impl Mean {
+    fn add(&mut self, duration: Duration) {
+        self.count += 1;
+        self.sum += duration;
+        self.most = self.most.max(duration);
+    }
+
+    /// `None`: of nothing.
+    pub(super) fn value(&self) -> Option<Duration> {
+        self.sum.checked_div(self.count)
+    }
+}
+
+/// Every stretch of the span, the first at its beginning, named by its middle. What lies ahead after the clock was set is
+/// left out.
+pub(super) fn stretches(ended: &[PastRun], span: PlotSpan, now: Stamp) -> Vec<Stretch> {
+    let (start, width) = (now.minus(span.length()), millis(span.stretch()));
+    let many = span.length().as_millis() / span.stretch().as_millis();
+    let at = |place: i64| start.plus_ms(place * width + width / 2);
+    let mut all: Vec<_> =
+        (0..).take(many as usize).map(|place| Stretch { at: at(place), ..Stretch::default() }).collect();
+    for one in ended {
+        let place = usize::try_from((one.at.0 - start.0).div_euclid(width));
+        if let Some(stretch) = place.ok().and_then(|place| all.get_mut(place)) {
+            stretch.failed += u64::from(one.outcome.is_failure());
+            stretch.run.add(one.ran);
+            one.waited.iter().for_each(|waited| stretch.wait.add(*waited));
+        }
+    }
+    all
+}
+
+/// The mean of them all and the longest.
+pub(super) fn mean(durations: impl Iterator<Item = Duration>) -> Mean {
+    let mut mean = Mean::default();
+    durations.for_each(|duration| mean.add(duration));
+    mean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::status::Outcome;
+
+    const NOW: Stamp = Stamp(1_772_366_400_000);
+
+    fn ended(minutes: i64, outcome: Outcome, waited: Option<u64>) -> PastRun {
+        let waited = waited.map(Duration::from_secs);
+        PastRun { at: NOW.plus_ms(minutes * 60_000), outcome, ran: Duration::from_secs(9), waited }
+    }
+
+    #[test]
+    fn attempts_are_counted_where_they_ended() {
+        let ended = [
+            ended(5, Outcome::Exit, None), // ahead
+            ended(-1, Outcome::Ok, Some(4)),
+            ended(-1, Outcome::Exit, Some(8)),
+            ended(-59, Outcome::Cancelled, None),
+            ended(-61, Outcome::Exit, None),
+        ];
+        let all = stretches(&ended, PlotSpan::Hour, NOW);
+        assert_eq!(all.len(), 30);
+        assert_eq!(all[29].at, NOW.plus_ms(-60_000));
+        assert_eq!((all[29].failed, all[29].wait.value()), (1, Some(Duration::from_secs(6))));
+        assert_eq!((all[29].wait.most, all[29].run.value()), (Duration::from_secs(8), Some(Duration::from_secs(9))));
+        assert_eq!((all[0].failed, all[0].run.value().is_some(), all[0].wait.value()), (0, true, None));
+        assert_eq!(all.iter().map(|stretch| stretch.failed).sum::<u64>(), 1);
+        assert_eq!(stretches(&ended, PlotSpan::Day, NOW).len(), 48);
+    }
 }

@@ -10,7 +10,6 @@ use plotters::{
     style::text_anchor::{HPos, Pos, VPos},
 };
 
-use super::pace::PlotSpan;
 use crate::model::{
     clock::{Stamp, millis},
     moment,
@@ -28,6 +27,59 @@ const BOTTOM: i32 = HEIGHT - 24;
 pub(super) const FIRST: RGBColor = RGBColor(0x2f, 0x7d, 0xc4);
 pub(super) const SECOND: RGBColor = RGBColor(0xb8, 0x62, 0x10);
 const INK: RGBColor = RGBColor(0x77, 0x77, 0x78);
+
+/// How long back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlotSpan {
+    Hour,
+    Day,
+}
+
+impl PlotSpan {
+    pub(super) const ALL: [Self; 2] = [Self::Hour, Self::Day];
+
+    /// The last hour, unless the day is named.
+    pub(super) fn named(name: Option<&str>) -> Self {
+        Self::ALL.into_iter().find(|span| Some(span.name()) == name).unwrap_or(Self::Hour)
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Hour => "hour",
+            Self::Day => "day",
+        }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Hour => "The last hour",
+            Self::Day => "The last day",
+        }
+    }
+
+    pub(super) const fn length(self) -> Duration {
+        match self {
+            Self::Hour => Duration::from_hours(1),
+            Self::Day => Duration::from_hours(24),
+        }
+    }
+
+    /// Attempts that ended within so long are one point.
+    pub(super) const fn stretch(self) -> Duration {
+        match self {
+            Self::Hour => Duration::from_mins(2),
+            Self::Day => Duration::from_mins(30),
+        }
+    }
+
+    /// From one time that is written below the plot to the next.
+    pub(super) const fn mark(self) -> Duration {
+        match self {
+            Self::Hour => Duration::from_mins(15),
+            Self::Day => Duration::from_hours(6),
+        }
+    }
+}
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;

@@ -3,13 +3,13 @@
 use crate::{
     config::StatusRules,
     exit::{Exit, Failure},
+    logging,
     site::Site,
     store::StoreError,
     web::{
-        log,
         problem::WebProblem,
-        query::{self, Pair},
         request::{self, Method},
+        url::{self, Pair},
         variables::{self, Variables},
     },
 };
@@ -49,7 +49,7 @@ pub(super) struct Asked {
 impl Asked {
     pub(super) fn read(variables: &Variables) -> Result<Self, StatusRefusal> {
         let method = request::method(variables).map_err(|_| StatusRefusal::method("GET, HEAD, POST"))?;
-        let pairs = Pairs(query::decode(variables.query()));
+        let pairs = Pairs(url::decode(variables.query()));
         let below = variables.bytes("PATH_INFO").is_some_and(|path| path != b"/");
         let name = pairs.get("page")?.unwrap_or_else(|| StatusPage::Overview.name().to_owned());
         let page = StatusPage::ALL.into_iter().find(|page| page.name() == name && !below);
@@ -64,12 +64,10 @@ impl Asked {
 
     /// The query of this page again, with other values for some words; an empty one leaves its word out.
     pub(super) fn link(&self, changed: &[(&str, &str)]) -> String {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let kept = self.pairs.0.iter().map(|(name, value)| (text(name), text(value)));
-        let kept = kept.filter(|(name, _)| changed.iter().all(|(other, _)| other != name));
+        let kept =
+            self.pairs.0.iter().map(url::lossy).filter(|(name, _)| changed.iter().all(|(other, _)| other != name));
         let changed = changed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let pairs: Vec<_> = kept.chain(changed).filter(|(_, value)| !value.is_empty()).collect();
-        query::encode(pairs.iter().map(|(name, value)| (&**name, &**value)))
+        url::encode(kept.chain(changed).filter(|(_, value)| !value.is_empty()))
     }
 }
 
@@ -136,7 +134,7 @@ impl From<Failure> for StatusRefusal {
             _ => 500,
         };
         if status == 500 {
-            log::line(&sentence);
+            logging::diagnostic_line(&sentence);
         }
         Self::new(status, sentence.trim_end())
     }
