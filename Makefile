@@ -37,7 +37,7 @@ GUIDES = $(shell find docs -type f ! -path 'docs/man/*' ! -perm -u+x)
 GUIDE_PROGRAMS = $(shell find docs -type f ! -path 'docs/man/*' -perm -u+x)
 
 .DEFAULT_GOAL := help
-.PHONY: help build program static completions demo check test torture bench deb install install-files uninstall
+.PHONY: help build program static completions demo check test crashes torture bench deb install install-files uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -64,6 +64,13 @@ check: ## format, lints, shell scripts, man pages, licences
 
 test: ## build and run all tests, and name those that were skipped
 	@tests/run.sh
+
+# Those that stop, pause or kill the program at a named point.
+CRASHES = after:: dry:: full_disk:: handover:: hostile::files in_force:: invariants:: kills:: late:: lock_removed:: \
+    many_rows:: moments:: overseen:: races:: recovery:: restore:: rogue_output:: runbook:: stops:: ticks:: unended::
+
+crashes: ## the crash tests once more, on the program as it is installed
+	$(CARGO) test --release --locked --features failpoints --test it -- $(CRASHES)
 
 torture: ## random kills, then random operations of every kind, for ten minutes each or TORTURE=seconds
 	PRESSROOM_TORTURE=$(TORTURE) $(CARGO) test --locked --test it torture:: -- --nocapture

@@ -8,7 +8,12 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 cargo build --locked
-cargo test --locked --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
+# Each test's time is one of the options that the test harness keeps back from stable compilers.
+timed='target."cfg(all())".runner = "tests/timed.sh"'
+cargo test --config "$timed" --locked --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
+
+printf '\nThe slowest tests:\n'
+sed -n 's/^test \(.*\) \.\.\. ok <\([0-9.]*\)s>$/\2 s  \1/p' "$log" | sort -rn | sed 10q
 
 # A test that cannot run says `SKIPPED: name: reason` and passes.
 printf '\n'

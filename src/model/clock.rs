@@ -99,7 +99,7 @@ pub fn since_boot() -> Duration {
     clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from)
 }
 
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, feature = "failpoints"))]
 fn test_offset_ms() -> i64 {
     let Some(file) = std::env::var_os("PRESSROOM_TEST_CLOCK") else { return 0 };
     let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -109,7 +109,7 @@ fn test_offset_ms() -> i64 {
     ms
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(debug_assertions, feature = "failpoints")))]
 const fn test_offset_ms() -> i64 {
     0
 }

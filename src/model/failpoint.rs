@@ -1,11 +1,11 @@
 //! Failpoints: named places at which a test may abort, kill or pause the program. Only debug builds, which the tests use,
-//! have them.
+//! have them, and release builds with the feature `failpoints`, for the same tests on the optimised program.
 //!
 //! `PRESSROOM_FAILPOINT` holds `name=abort`, `name=kill` or `name=pause:PATH`, several separated by spaces. A pause
 //! makes the file `PATH.reached` and goes on when `PATH` exists (or after a minute).
 
 /// The place `name` is reached.
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, feature = "failpoints"))]
 pub fn at(name: &str) {
     let Ok(failpoints) = std::env::var("PRESSROOM_FAILPOINT") else { return };
     let action = failpoints.split(' ').find_map(|one| one.split_once('=').filter(|(known, _)| *known == name));
@@ -17,16 +17,16 @@ pub fn at(name: &str) {
     }
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(debug_assertions, feature = "failpoints")))]
 pub const fn at(_name: &str) {}
 
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, feature = "failpoints"))]
 fn kill() {
     use nix::sys::signal::{Signal, raise};
     raise(Signal::SIGKILL).expect("SIGKILL to ourselves");
 }
 
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, feature = "failpoints"))]
 fn wait_for(path: &str) {
     std::fs::write(format!("{path}.reached"), "").expect("the test's directory exists");
     for _ in 0..6000 {

@@ -173,14 +173,14 @@ pub fn clock_is_synchronised() -> bool {
 }
 
 /// A clock that a test has set is synchronised, unless there is a file of its name and `.unsynchronised`.
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, feature = "failpoints"))]
 fn test_synchronised() -> Option<bool> {
     let mut file = std::env::var_os("PRESSROOM_TEST_CLOCK")?;
     file.push(".unsynchronised");
     Some(!std::path::Path::new(&file).exists())
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(debug_assertions, feature = "failpoints")))]
 const fn test_synchronised() -> Option<bool> {
     None
 }

@@ -27,13 +27,13 @@ thread_local! {
     static HASTE: Cell<bool> = const { Cell::new(false) };
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(debug_assertions, feature = "failpoints")))]
 const fn deadline() -> Duration {
     DEADLINE
 }
 
 /// A test that holds the lock need not wait so long: `PRESSROOM_TEST_BUSY` is a deadline in milliseconds.
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, feature = "failpoints"))]
 fn deadline() -> Duration {
     let wanted = std::env::var("PRESSROOM_TEST_BUSY").ok().and_then(|text| text.parse().ok());
     wanted.map_or(DEADLINE, Duration::from_millis)
