@@ -1,6 +1,7 @@
 //! The store over a real file: what any backend has to do.
 
 mod actions;
+mod batch;
 mod crowd;
 mod dropping;
 mod endings;
