@@ -51,11 +51,10 @@ impl NotStarted {
         let is_returned = matches!(self, Self::Returned { .. });
         let failure = self.note(lock, begun);
         if is_returned {
-            let give_back = |tx: &crate::store::Tx<'_>| Ok(tx.give_back(claim, Stamp::now())?);
             // Otherwise the next tick does it.
             let _ = context.open_store().map(|mut store| {
                 context.keep_activity(&mut store);
-                store.immediate(give_back)
+                store.give_back([claim], Stamp::now())
             });
         }
         failure

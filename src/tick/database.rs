@@ -1,10 +1,9 @@
-//! A database that somebody has copied back by hand is older than its own last round, which stands in `tick.lock`.
+//! The database is put right before anything is decided by it: one that was copied back is adopted, and rows that were not
+//! written by us go.
 //!
-//! What a database has to be told that is older than the site: it was restored from a backup.
-//!
-//! Rows that were not written by us go: each is reported once, named by its id and column, and removed.
-//!
-//! A row that is started and names an attempt keeps its seat until that attempt is gone.
+//! A database that somebody has copied back by hand is older than its own last round, which stands in `tick.lock`. A row
+//! that cannot be read is reported once, named by its id and column; one that is started and names an attempt keeps its
+//! seat until that attempt is gone.
 
 use std::{fs, os::unix::fs::MetadataExt};
 

@@ -1,9 +1,7 @@
 //! The history gives way: what is too old, what is beyond `history.max_size`, and what a disk that runs low needs.
 //!
 //! What tells least goes first: logs of successes, then their rows, then the rest, failures with their logs; of each
-//! the oldest. An attempt that runs is not touched.
-//!
-//! One sample a minute of how full the queues are, kept for a week: the plots of the status page are drawn from them.
+//! the oldest. An attempt that runs is not touched. Samples of how full the queues are stay for a week.
 
 use std::{thread::sleep, time::Duration};
 

@@ -1,9 +1,8 @@
-//! One run per claimed job: ourselves again, the attempt's locked file as its stdin, its log as stdout and stderr.
+//! One run per claimed job: ourselves again, the attempt's locked file as its stdin, its log as stdout and stderr. Running
+//! ourselves again beats a bare fork: no database handle, lock or buffer is carried over by accident.
 //!
-//! Running ourselves again beats a bare fork: no database handle, lock or buffer is carried over by accident.
-//!
-//! Jobs whose run has started nothing, since the machine or the configuration did not let it: they are queued, and the
-//! admin is told why.
+//! Where the machine or the configuration lets nothing be started, the jobs are queued again and the admin learns why: by
+//! the launch itself, or by what a run has noted in its lock.
 
 use std::{
     collections::BTreeMap,

@@ -169,12 +169,12 @@ impl Linger<'_> {
     /// One round; the time after which something may have changed without a ring.
     fn round(&mut self) -> Option<Duration> {
         let now = since_boot();
-        let mode = match self.is_new {
+        let kind = match self.is_new {
             true => RoundKind::First { stays: self.until.saturating_sub(now) },
             false if now < self.full_due => RoundKind::Light,
             false => RoundKind::Full,
         };
-        let mut round = Round::new(&self.force.context, &mut self.store, Some(&self.lock), mode);
+        let mut round = Round::new(&self.force.context, &mut self.store, Some(&self.lock), kind);
         round.refusal = self.refused.told.take();
         round.go();
         self.refused.told = round.refusal.take();

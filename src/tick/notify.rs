@@ -1,8 +1,6 @@
-//! What `notify.command` is told: one JSON object for a job, one summary for several. A notice stays until the command has
-//! taken it; one that it does not take within a day is given up.
-//!
-//! Runs a command that is told something on its stdin. Neither one that does not read nor one that does not end may
-//! hold up the tick.
+//! What `notify.command` is given on its stdin: one JSON object for a job, one summary for several. A notice stays until the
+//! command has taken it; one that it does not take within a day is given up. A command that does not read, or does not
+//! end, holds up no tick for more than ten seconds.
 
 use std::{
     io::{self, ErrorKind, Write},

@@ -1,9 +1,7 @@
 //! Files that nobody can be waiting for are removed: under a short write lock, which publishing needs, too (invariant 8).
 //!
-//! A disk so full that the database cannot be opened: what frees space must not need any.
-//!
-//! Only files that have expired go, and only under the tick's lock. Nobody can publish meanwhile, since that takes the
-//! database, and a file that was made anew since it was scanned is another one and stays.
+//! When the disk is so full that the database cannot be opened, expired files go under the tick's lock alone. Nobody can
+//! publish meanwhile, since that takes the database, and a file that was made since the scan is another one and stays.
 
 use std::{fs::File, time::Duration};
 

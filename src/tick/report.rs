@@ -1,9 +1,6 @@
-//! Each newly failed job is reported once on stderr, which cron mails, and noted for `notify.command`.
-//!
-//! What administrators did goes from the database, where the web user can write it, into the activity log.
-//!
-//! With `-v`: the attempts that have ended since the last look. Their runs are processes of their own, which have no
-//! stderr but the log of their exporter.
+//! What a round has to tell of others: each newly failed job once on stderr, which cron mails, and in a note for
+//! `notify.command`; the actions of administrators in the activity log, which the web user cannot write; with `-v` the
+//! attempts that have ended, since a run has no stderr but the log of its exporter.
 
 use std::{
     collections::BTreeSet,

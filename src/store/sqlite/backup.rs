@@ -118,7 +118,7 @@ impl View<'_> {
 
 impl Tx<'_> {
     /// The next job gets an id above this one.
-    pub fn raise_ids(&self, last: i64) -> Result<()> {
+    pub(super) fn raise_ids(&self, last: i64) -> Result<()> {
         let last = last.clamp(0, LAST_ID);
         self.change(BEGIN_AT, params![last])?;
         self.change(RAISE, params![last, LAST_ID]).map(drop)

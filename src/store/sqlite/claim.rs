@@ -224,7 +224,7 @@ impl View<'_> {
     ///
     /// Jobs in `skip` and of exporters in `held_back` are passed over. A job whose `run_after` has passed counts only
     /// when it was woken.
-    pub fn next_ready(&self, queues: &[String], held_back: &[String], skip: &[i64]) -> Result<Option<Job>> {
+    pub(super) fn next_ready(&self, queues: &[String], held_back: &[String], skip: &[i64]) -> Result<Option<Job>> {
         for queue in self.by_turn(queues)? {
             let mut first = None;
             let params = params![queue, json(held_back), json(skip)];
@@ -240,7 +240,7 @@ impl View<'_> {
     }
 
     /// These queues, the one served longest ago first.
-    pub fn by_turn(&self, queues: &[String]) -> Result<Vec<String>> {
+    pub(super) fn by_turn(&self, queues: &[String]) -> Result<Vec<String>> {
         let mut turns = Vec::with_capacity(queues.len());
         for queue in queues {
             // One that cannot be read is as good as never.
@@ -283,7 +283,7 @@ const REFUSE: &str = "
 impl Tx<'_> {
     /// A queued job that cannot be what its row says fails, which is not counted as an attempt. `false`: it is not queued
     /// (any more).
-    pub fn refuse(&self, job: &Job, message: &str, now: Stamp) -> Result<bool> {
+    pub(super) fn refuse(&self, job: &Job, message: &str, now: Stamp) -> Result<bool> {
         self.counting(job.id, || Ok(self.change(REFUSE, params![job.id, message, now])? == 1))
     }
 
@@ -291,7 +291,7 @@ impl Tx<'_> {
     /// been served. `None`: the job is not queued (any more), or waits for its source.
     ///
     /// `counts_from` is `now`, or for a derived file the start that counts for its source.
-    pub fn claim(
+    pub(super) fn claim(
         &self,
         job: &Job,
         attempt: &AttemptId,
@@ -364,7 +364,7 @@ impl Tx<'_> {
     /// Back into the queue as if the job had not been claimed: the machine, or the configuration, let nothing be started.
     /// That is no attempt, so nothing of it stays, neither in the count nor in the history. `false`: somebody else has ended the attempt; touch
     /// nothing more.
-    pub fn give_back(&self, claim: &Claim, now: Stamp) -> Result<bool> {
+    pub(super) fn give_back(&self, claim: &Claim, now: Stamp) -> Result<bool> {
         if self.cancel_requested(claim)?.is_none() {
             return Ok(false);
         }

@@ -170,7 +170,7 @@ impl Tx<'_> {
     }
 
     /// Counts everything anew from the rows. Reads all pending ones, and the history.
-    pub fn recount_all(&self) -> Result<()> {
+    pub(super) fn recount_all(&self) -> Result<()> {
         RECOUNT.iter().try_for_each(|sql| self.change(sql, []).map(drop))
     }
 

@@ -237,7 +237,7 @@ impl Tx<'_> {
 
     /// Queues a job for a file that has none. Its rank counts from the moment at which it may start: ten minutes of waiting weigh as much as one
     /// step of priority, or as one job that the client has pending in this queue already.
-    pub fn insert(&self, new: &NewJob) -> Result<Job> {
+    pub(super) fn insert(&self, new: &NewJob) -> Result<Job> {
         let job = self.one_job(INSERT, wish!(new))?;
         let job = job.ok_or_else(|| StoreError::Other(anyhow!("queueing {} left no row", new.filename)))?;
         let is_delayed = !new.waits_for_source && new.run_after > new.now;
@@ -248,7 +248,7 @@ impl Tx<'_> {
 
     /// Queues a failed job again, as if it were new: fresh stamps, attempts 0, plain limits; its id stays.
     /// `None`: it is not failed (any more).
-    pub fn requeue(&self, job: &Job, new: &NewJob) -> Result<Option<Job>> {
+    pub(super) fn requeue(&self, job: &Job, new: &NewJob) -> Result<Option<Job>> {
         self.keep_failure(job.id)?; // before its row says something else
         let mut requeued = None;
         self.counting(job.id, || {
@@ -270,40 +270,40 @@ impl Tx<'_> {
 
     /// Notes that one more run must follow the one that is going on, and not before `at`; of several the latest.
     /// `false`: it is not started (any more).
-    pub fn note_again(&self, job: &Job, at: Stamp) -> Result<bool> {
+    pub(super) fn note_again(&self, job: &Job, at: Stamp) -> Result<bool> {
         Ok(self.change(NOTE_AGAIN, params![job.id, at])? == 1)
     }
 
     /// A queued job is not started before `run_after`, nor made from a source that was begun before it; an earlier
     /// moment than it has changes nothing.
     /// `false`: it is not queued (any more).
-    pub fn delay(&self, job: &Job, run_after: Stamp, now: Stamp) -> Result<bool> {
+    pub(super) fn delay(&self, job: &Job, run_after: Stamp, now: Stamp) -> Result<bool> {
         self.counting(job.id, || Ok(self.change(DELAY, params![job.id, run_after, now])? == 1))
     }
 
     /// A queued job that was never tried may be started earlier than was wished at first.
     /// `false`: it is not queued (any more), or was to start by then anyway.
-    pub fn hasten(&self, job: &Job, run_after: Stamp, now: Stamp) -> Result<bool> {
+    pub(super) fn hasten(&self, job: &Job, run_after: Stamp, now: Stamp) -> Result<bool> {
         self.counting(job.id, || Ok(self.change(HASTEN, params![job.id, run_after, now])? == 1))
     }
 
     /// A queued job goes on in another queue, with the rank that it has.
-    pub fn move_to(&self, job: &Job, queue: &str) -> Result<bool> {
+    pub(super) fn move_to(&self, job: &Job, queue: &str) -> Result<bool> {
         self.counting(job.id, || Ok(self.change(MOVE, params![queue, job.id])? == 1))
     }
 
     /// Somebody has asked about the job.
-    pub fn touch_asked(&self, job: &Job, now: Stamp) -> Result<bool> {
+    pub(super) fn touch_asked(&self, job: &Job, now: Stamp) -> Result<bool> {
         Ok(self.change(TOUCH_ASKED, params![job.id, now])? == 1)
     }
 
     /// Makes jobs ready whose time has come, at most 1000 in one go; says how many.
-    pub fn wake(&self, now: Stamp) -> Result<usize> {
+    pub(super) fn wake(&self, now: Stamp) -> Result<usize> {
         self.wake_except(now, now, now)
     }
 
     /// The same, but those that wait for a time between `after` and `before` go on waiting.
-    pub fn wake_except(&self, now: Stamp, after: Stamp, before: Stamp) -> Result<usize> {
+    pub(super) fn wake_except(&self, now: Stamp, after: Stamp, before: Stamp) -> Result<usize> {
         let queues = self.all(WAKE, params![now, after, before], |row| row.get::<_, String>(0))?;
         let mut woken = BTreeMap::new();
         for queue in &queues {
@@ -314,7 +314,7 @@ impl Tx<'_> {
     }
 
     /// A queued job has to wait for this source, whatever its row says of it.
-    pub fn wait_for_source(&self, job: &Job, source: &str) -> Result<bool> {
+    pub(super) fn wait_for_source(&self, job: &Job, source: &str) -> Result<bool> {
         self.counting(job.id, || Ok(self.change(WAIT_FOR_SOURCE, params![job.id, source])? == 1))
     }
 
@@ -344,7 +344,7 @@ impl Tx<'_> {
     }
 
     /// A queued job fails without an attempt of its own, as its source has. `false`: it is not queued (any more).
-    pub fn fail_queued(&self, job: &Job, outcome: Outcome, message: Option<&str>, now: Stamp) -> Result<bool> {
+    pub(super) fn fail_queued(&self, job: &Job, outcome: Outcome, message: Option<&str>, now: Stamp) -> Result<bool> {
         let failed = params![job.id, outcome.failed_status(), outcome, message, now];
         self.counting(job.id, || Ok(self.change(FAIL_QUEUED, failed)? == 1))
     }
@@ -357,7 +357,7 @@ fn queued(job: Job) -> Job {
 
 impl View<'_> {
     /// The first jobs of this queue that wait for nothing, those of the exporters in `without` left out.
-    pub fn ready_in(&self, queue: &str, without: &[String], limit: u32) -> Result<Vec<Job>> {
+    pub(super) fn ready_in(&self, queue: &str, without: &[String], limit: u32) -> Result<Vec<Job>> {
         self.jobs(READY_IN, params![queue, json(without), limit])
     }
 }

@@ -168,7 +168,7 @@ impl Tx<'_> {
 
     /// Closes an attempt that no started job names, as lost without any fault of its exporter's. `false`: there is no
     /// such attempt.
-    pub fn close_unclaimed(&self, attempt: &AttemptId, detail: &str, now: Stamp) -> Result<bool> {
+    pub(super) fn close_unclaimed(&self, attempt: &AttemptId, detail: &str, now: Stamp) -> Result<bool> {
         let closed = self.change(CLOSE_UNCLAIMED, params![attempt, now, detail])? == 1;
         if closed {
             self.weigh(attempt)?;
@@ -177,7 +177,7 @@ impl Tx<'_> {
     }
 
     /// The same of a row whose id is not that of an attempt: it is not ours.
-    pub fn remove_unclaimed(&self, id: &str) -> Result<()> {
+    pub(super) fn remove_unclaimed(&self, id: &str) -> Result<()> {
         self.change(REMOVE_UNCLAIMED, params![id]).map(drop)
     }
 

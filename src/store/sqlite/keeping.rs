@@ -137,36 +137,36 @@ impl Tx<'_> {
         self.delete_counted(DELETE, params![id, status])
     }
 
-    pub fn set_reported(&self, ids: &[i64]) -> Result<()> {
+    pub(super) fn set_reported(&self, ids: &[i64]) -> Result<()> {
         ids.iter().try_for_each(|id| self.change(SET_REPORTED, params![id]).map(drop))
     }
 
     /// For sites where nobody wants to hear of successes.
-    pub fn forget_news(&self) -> Result<()> {
+    pub(super) fn forget_news(&self) -> Result<()> {
         self.change(FORGET_NEWS, []).map(drop)
     }
 
     /// Counts the first `limit` failures that nobody has been told about, and takes them for told. The result: how many
     /// they were, and how many of them are worth telling; those that ended with `permanent` are not.
-    pub fn pass_over_unreported(&self, permanent: i32, limit: u32) -> Result<(usize, u64)> {
+    pub(super) fn pass_over_unreported(&self, permanent: i32, limit: u32) -> Result<(usize, u64)> {
         let worth = self.one(WORTH_TELLING, params![limit, permanent], |row| row.get::<_, NonNegative>(0))?;
         Ok((self.change(SET_ALL_REPORTED, params![limit])?, worth.map_or(0, |worth| worth.0)))
     }
 
     /// Forgets at most `limit` arrivals from before `before`, and as many that lie more than a minute ahead of `now`;
     /// says how many.
-    pub fn trim_arrivals(&self, before: Stamp, now: Stamp, limit: u32) -> Result<usize> {
+    pub(super) fn trim_arrivals(&self, before: Stamp, now: Stamp, limit: u32) -> Result<usize> {
         let ahead = self.change(TRIM_ARRIVALS_AHEAD, params![now.plus(counting::AHEAD), limit])?;
         Ok(ahead + self.change(TRIM_ARRIVALS, params![before, limit])?)
     }
 
     /// Remembers how full the queues are, for the plots.
-    pub fn add_sample(&self, now: Stamp) -> Result<()> {
+    pub(super) fn add_sample(&self, now: Stamp) -> Result<()> {
         self.change(ADD_SAMPLE, params![now]).map(drop)
     }
 
     /// Forgets at most `limit` samples older than `before`; says how many.
-    pub fn trim_samples(&self, before: Stamp, limit: u32) -> Result<usize> {
+    pub(super) fn trim_samples(&self, before: Stamp, limit: u32) -> Result<usize> {
         self.change(TRIM_SAMPLES, params![before, limit])
     }
 }
@@ -261,7 +261,7 @@ impl Tx<'_> {
 
     /// Forgets attempts that have ended, or only that their logs are kept. The logs are the caller's to remove first:
     /// one that outlives its row would stay for ever.
-    pub fn give_up(&self, part: Part, attempt: &Oldest) -> Result<()> {
+    pub(super) fn give_up(&self, part: Part, attempt: &Oldest) -> Result<()> {
         let sql = if part == Part::OkLogs { FORGET_LOG } else { FORGET };
         if self.change(sql, params![attempt.id])? == 1 {
             self.change(ADD, params![-i64::try_from(attempt.size).unwrap_or(MOST)])?;

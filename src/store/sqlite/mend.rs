@@ -145,7 +145,7 @@ impl View<'_> {
 /// `next`) are left alone.
 impl Tx<'_> {
     /// Heals a slice of the jobs, those after this id; the result is the last id of it. `None`: there are no more.
-    pub fn heal_jobs(&self, now: Stamp, after: i64) -> Result<Option<i64>> {
+    pub(super) fn heal_jobs(&self, now: Stamp, after: i64) -> Result<Option<i64>> {
         let last: Option<i64> = self.one(LAST_OF_SLICE, params![after], |row| row.get(0))?.flatten();
         let Some(last) = last else { return Ok(None) };
         let limit = now.plus_ms(TOLERANCE_MS);
@@ -154,20 +154,20 @@ impl Tx<'_> {
     }
 
     /// Heals a slice of the attempts that have ended. `false`: there are no more.
-    pub fn heal_attempts(&self, now: Stamp) -> Result<bool> {
+    pub(super) fn heal_attempts(&self, now: Stamp) -> Result<bool> {
         let healed = self.change(HEAL_ATTEMPTS, named_params! { ":now": now, ":limit": now.plus_ms(TOLERANCE_MS) })?;
         Ok(healed == SLICE)
     }
 
     /// Heals the rest: running attempts, queues, schedules, the last tick.
-    pub fn heal_rest(&self, now: Stamp) -> Result<()> {
+    pub(super) fn heal_rest(&self, now: Stamp) -> Result<()> {
         let stamps = named_params! { ":now": now, ":limit": now.plus_ms(TOLERANCE_MS) };
         HEALERS.iter().try_for_each(|sql| self.change(sql, stamps).map(drop))
     }
 
     /// Gives a slice of the jobs, those after this id, the time `now` in place of stamps between the two moments; the result
     /// is the last id of it. `None`: there are no more.
-    pub fn lift_jobs(&self, now: Stamp, from: Stamp, to: Stamp, after: i64) -> Result<Option<i64>> {
+    pub(super) fn lift_jobs(&self, now: Stamp, from: Stamp, to: Stamp, after: i64) -> Result<Option<i64>> {
         let last: Option<i64> = self.one(LAST_OF_SLICE, params![after], |row| row.get(0))?.flatten();
         let Some(last) = last else { return Ok(None) };
         let stamps = named_params! { ":now": now, ":from": from, ":to": to, ":after": after, ":last": last };
@@ -176,13 +176,13 @@ impl Tx<'_> {
     }
 
     /// The same for a slice of the attempts that have ended. `false`: there are no more.
-    pub fn lift_attempts(&self, now: Stamp, from: Stamp, to: Stamp) -> Result<bool> {
+    pub(super) fn lift_attempts(&self, now: Stamp, from: Stamp, to: Stamp) -> Result<bool> {
         let stamps = named_params! { ":now": now, ":from": from, ":to": to };
         Ok(self.change(LIFT_ATTEMPTS, stamps)? == SLICE)
     }
 
     /// Jobs of this exporter that wait for their next attempt until after `limit` wait until `latest` only.
-    pub fn hurry_retries(&self, exporter: &str, limit: Stamp, latest: Stamp) -> Result<usize> {
+    pub(super) fn hurry_retries(&self, exporter: &str, limit: Stamp, latest: Stamp) -> Result<usize> {
         self.change(HURRY_RETRIES, named_params! { ":exporter": exporter, ":limit": limit, ":latest": latest })
     }
 }
@@ -300,7 +300,7 @@ impl View<'_> {
 impl Tx<'_> {
     /// Removes a row that cannot be read; what waits for its file waits no longer. Counts are wrong after it: see
     /// [`Tx::recount_all`].
-    pub fn remove(&self, found: &Unreadable) -> Result<()> {
+    pub(super) fn remove(&self, found: &Unreadable) -> Result<()> {
         let row: &[&dyn ToSql] = params![found.row];
         self.with_room(|| match found.kind {
             RowKind::Job => {
@@ -312,7 +312,7 @@ impl Tx<'_> {
     }
 
     /// Removes the odd rows of small tables, and says how many there were.
-    pub fn remove_odd_rows(&self) -> Result<usize> {
+    pub(super) fn remove_odd_rows(&self) -> Result<usize> {
         let removed =
             ODD.iter().map(|table| self.change(&format!("DELETE FROM {table}"), [])).sum::<Result<usize>>()?;
         let renewed = self.change(RENEW_META, [])? + self.change(RENEW_IDS, params![LAST_ID])?;
@@ -321,7 +321,7 @@ impl Tx<'_> {
 
     /// Does `work` so that its failure undoes it alone and not the whole transaction. A database that is busy, full or
     /// gone stays the caller's matter.
-    pub fn alone<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<anyhow::Result<T>> {
+    pub(super) fn alone<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<anyhow::Result<T>> {
         self.conn.execute_batch("SAVEPOINT alone").map_err(StoreError::from)?;
         let told = self.events.borrow().len();
         let done = work();

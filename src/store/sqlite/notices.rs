@@ -186,7 +186,7 @@ impl View<'_> {
 
 impl Tx<'_> {
     /// Notes for `notify.command` that this job has failed, if it has and was not reported yet.
-    pub fn note_failure(&self, job: i64) -> Result<()> {
+    pub(super) fn note_failure(&self, job: i64) -> Result<()> {
         self.change(NOTE_MAILED, params![job]).map(drop)
     }
 
@@ -196,39 +196,39 @@ impl Tx<'_> {
     }
 
     /// Notes the first `limit` failures that nobody was told about; not those that ended with `permanent`.
-    pub fn note_failures(&self, permanent: i32, limit: u32) -> Result<()> {
+    pub(super) fn note_failures(&self, permanent: i32, limit: u32) -> Result<()> {
         self.change(NOTE_MANY, params![limit, permanent]).map(drop)
     }
 
     /// Notes the first `limit` successes that no round has looked at. `false`: there are no more.
-    pub fn note_news(&self, limit: u32) -> Result<bool> {
+    pub(super) fn note_news(&self, limit: u32) -> Result<bool> {
         self.change(NOTE_NEWS, params![limit])?;
         Ok(self.change(FORGET_NOTED, params![limit])? >= limit as usize)
     }
 
     /// It has been said on stderr; `notify.command` is next.
-    pub fn set_mailed(&self, notice: i64) -> Result<()> {
+    pub(super) fn set_mailed(&self, notice: i64) -> Result<()> {
         self.change(SET_MAILED, params![notice]).map(drop)
     }
 
     /// It has been handed over, or need not be.
-    pub fn remove_notice(&self, notice: i64) -> Result<()> {
+    pub(super) fn remove_notice(&self, notice: i64) -> Result<()> {
         self.change(REMOVE, params![notice]).map(drop)
     }
 
     /// Nobody wants to be told about these.
-    pub fn forget_notices(&self, event: NoticeEvent) -> Result<()> {
+    pub(super) fn forget_notices(&self, event: NoticeEvent) -> Result<()> {
         self.change(FORGET_EVENT, params![event.name()]).map(drop)
     }
 
     /// The command has failed with it: not again before `next`.
-    pub fn put_off_notice(&self, notice: i64, next: Stamp) -> Result<()> {
+    pub(super) fn put_off_notice(&self, notice: i64, next: Stamp) -> Result<()> {
         self.change(PUT_OFF, params![notice, next]).map(drop)
     }
 
     /// Gives up what was tried in vain and happened before `before`, and the oldest beyond `most`; says how many, at most
     /// `limit` of each. None waits for longer than until `latest`.
-    pub fn give_up_notices(&self, before: Stamp, latest: Stamp, most: u32, limit: u32) -> Result<usize> {
+    pub(super) fn give_up_notices(&self, before: Stamp, latest: Stamp, most: u32, limit: u32) -> Result<usize> {
         self.change(BRING_NEAR, params![latest])?;
         let old = self.change(GIVE_UP_OLD, params![before, limit])?;
         let count = self.one(COUNT_ALL, params![most.saturating_add(limit)], |row| row.get::<_, u32>(0))?.unwrap_or(0);

@@ -154,15 +154,15 @@ impl Tx<'_> {
         self.change(SET_MODE, params![queue, mode]).map(drop)
     }
 
-    pub fn mark_tick(&self, mark: &TickMark) -> Result<()> {
+    pub(super) fn mark_tick(&self, mark: &TickMark) -> Result<()> {
         self.change(MARK_TICK, params![mark.at, Millis(mark.since_boot), mark.boot_id]).map(drop)
     }
 
-    pub fn set_cache_figures(&self, files: u64, bytes: u64) -> Result<()> {
+    pub(super) fn set_cache_figures(&self, files: u64, bytes: u64) -> Result<()> {
         self.change(SET_CACHE_FIGURES, params![NonNegative(files), NonNegative(bytes)]).map(drop)
     }
 
-    pub fn set_schedule(&self, name: &str, state: ScheduleState) -> Result<()> {
+    pub(super) fn set_schedule(&self, name: &str, state: ScheduleState) -> Result<()> {
         self.change(SET_SCHEDULE, params![name, state.last, state.next]).map(drop)
     }
 }
@@ -234,7 +234,7 @@ impl Tx<'_> {
     }
 
     /// Those up to this one are in the activity log, and the oldest of them are forgotten.
-    pub fn actions_logged(&self, last: i64) -> Result<()> {
+    pub(super) fn actions_logged(&self, last: i64) -> Result<()> {
         self.change(LOGGED, params![last])?;
         self.change(FORGET, params![KEPT, 1])?;
         Ok(())

@@ -106,7 +106,7 @@ const LONGEST: Duration = Duration::from_hours(48);
 
 impl Tx<'_> {
     /// A tick has begun.
-    pub fn mark_ticks(&self, ticks: &Ticks) -> Result<()> {
+    pub(super) fn mark_ticks(&self, ticks: &Ticks) -> Result<()> {
         self.change(MARK_TICKS, params![ticks.begun, ticks.until, Millis(ticks.every)]).map(drop)
     }
 }

@@ -107,22 +107,22 @@ impl View<'_> {
 
 impl Tx<'_> {
     /// Notes one, or that it has gone on.
-    pub fn set_standstill(&self, one: &Standstill) -> Result<()> {
+    pub(super) fn set_standstill(&self, one: &Standstill) -> Result<()> {
         let Span { since, until } = one.span;
         self.change(SET, params![one.queue, one.exporter, since, until, one.lasts]).map(drop)
     }
 
-    pub fn remove_standstill(&self, one: &Standstill) -> Result<()> {
+    pub(super) fn remove_standstill(&self, one: &Standstill) -> Result<()> {
         self.change(REMOVE, params![one.queue, one.exporter, one.span.since]).map(drop)
     }
 
     /// No queued job needs any; those that cannot be read go as well.
-    pub fn remove_standstills(&self) -> Result<()> {
+    pub(super) fn remove_standstills(&self) -> Result<()> {
         self.change(REMOVE_ALL, []).map(drop)
     }
 
     /// A queued job that goes on elsewhere is taken for queued since this moment.
-    pub fn set_queued_since(&self, id: i64, since: Stamp) -> Result<()> {
+    pub(super) fn set_queued_since(&self, id: i64, since: Stamp) -> Result<()> {
         self.change(MOVED, params![id, since]).map(drop)
     }
 }
