@@ -14,7 +14,7 @@ function pressroom_request(string $exporter, array $values, ?string $client = nu
     $command = [PRESSROOM, '--config', CONFIG, 'request', $exporter, '--format', 'json'];
     foreach ($values as $name => $value) {
         if (strpos($value, "\0") !== false) { // no argument can hold one
-            return ['state' => 'invalid', 'reason' => "parameter $name holds a control character"];
+            return ['state' => 'invalid', 'reason' => "parameter $name contains a control character"];
         }
         $command[] = "$name=$value";
     }

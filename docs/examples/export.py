@@ -22,7 +22,7 @@ def request(exporter, client=None, **values):
     command = [PRESSROOM, "--config", CONFIG, "request", exporter, "--format", "json"]
     for name, value in values.items():
         if "\0" in value:  # no argument can hold one
-            return {"state": "invalid", "reason": f"parameter {name} holds a control character"}
+            return {"state": "invalid", "reason": f"parameter {name} contains a control character"}
         command.append(f"{name}={value}")
     if client:
         command.append(f"--client={client}")

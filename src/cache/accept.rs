@@ -81,9 +81,9 @@ impl fmt::Display for NotAccepted {
                 write!(out, "the output has {size} bytes, fewer than the {min_size} of min_size")
             }
             Self::Magic => write!(out, "the output does not begin with the bytes of magic"),
-            Self::End => write!(out, "the output does not end with the bytes of ends_with, so it may be cut"),
+            Self::End => write!(out, "the output does not end with the bytes of ends_with, so it may be truncated"),
             Self::CutAtLimit(size) => {
-                write!(out, "the output has the {size} bytes that file_size allows, so it is probably cut")
+                write!(out, "the output has the {size} bytes that file_size allows, so it is probably truncated")
             }
             Self::DiskFull => write!(out, "the disk is full: not even 1 MiB can be written where the output lies"),
             Self::Unreadable(error) => write!(out, "cannot read the output: {error}"),

@@ -54,7 +54,7 @@ fn long_path(config: &Config) -> Option<String> {
     let length = config.state_dir.as_os_str().len() + "/work/".len() + ATTEMPT_ID;
     let warning = format!(
         "state_dir: the work directories below {} have paths of {length} bytes; above {MAX_WORK_DIR} some programs, \
-         browsers among them, cannot make their sockets there",
+         browsers among them, cannot create sockets there",
         config.state_dir.display()
     );
     (length > MAX_WORK_DIR).then_some(warning)

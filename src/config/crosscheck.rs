@@ -100,7 +100,7 @@ fn extension_problem(one: &Exporter, extension: &str) -> Option<String> {
     } else if extension.len() < 2 || extension.ends_with('.') {
         Some(r#"does not end in a literal extension such as ".epub""#.to_owned())
     } else if extension.len() > MAX_EXTENSION || !extension.chars().all(plain) {
-        Some(format!("ends in {extension:?}, which is too long or too strange for an extension"))
+        Some(format!("ends in {extension:?}; an extension has at most {MAX_EXTENSION} letters, digits and \"._+-\""))
     } else {
         None
     }

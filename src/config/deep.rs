@@ -57,7 +57,7 @@ fn shell_problem(exporter: &Exporter) -> Option<String> {
     let is_param = |name: &&str| exporter.params.iter().any(|param| param.name == *name);
     let name = SHELLS.contains(&shell).then(|| names(arguments.get(at + 1)?).find(is_param))??;
     Some(format!(
-        "a script of {shell} holds {{{name}}}, which the shell would run; pass it as an argument behind the script and use \"$1\""
+        "the {shell} script contains {{{name}}}, so that the shell would run the value; pass it as an argument after the script and use \"$1\""
     ))
 }
 

@@ -37,7 +37,7 @@ fn a_program_that_cannot_be_executed_is_named_with_the_reason() {
     script(dir.path(), "lost", "#!/no/such/shell -e\n", 0o755);
     assert!(found("./none").contains("/none does not exist; install it"));
     assert!(found("./plain").contains("/plain is not executable for this user; look at its mode"));
-    assert!(found("./bare").contains("begins neither with #! nor as a binary, so it cannot be executed"));
+    assert!(found("./bare").contains("has no #! line and is not a binary, so it cannot be executed"));
     assert!(found("./lost").contains("needs \"/no/such/shell\", which does not exist; install it"));
     assert!(found("no-such-program").starts_with("exporter x: the program no-such-program is not in /usr/local/sbin"));
 }
@@ -48,7 +48,7 @@ fn patterns_and_their_defaults_are_tried() {
     let found = |param: &str| problems(dir.path(), "true", &format!("[exporter.x.params.t]\n{param}")).join("|");
     assert!(found("pattern = '['").contains("the pattern \"[\" of parameter t is not a regular expression: unclosed"));
     assert!(found("pattern = 'a)|(b'").contains("is not a regular expression"));
-    assert!(found("pattern = 'a'\ndefault = 'b'").contains("the default \"b\" does not obey its own rules"));
+    assert!(found("pattern = 'a'\ndefault = 'b'").contains("the default \"b\" breaks the parameter's own rules"));
     assert_eq!(found("pattern = 'a'\ndefault = 'a'"), "");
 }
 
@@ -68,7 +68,7 @@ fn a_script_that_would_run_a_value_is_found() {
         fs::write(&file, format!("state_dir = '/s'\n[exporter.x]\ncommand = {command}\n{text}")).unwrap();
         deep_problems(&load(&file).unwrap())
     };
-    assert!(found("['sh', '-ec', 'echo {t} > {output}']")[0].contains("a script of sh holds {t}"));
+    assert!(found("['sh', '-ec', 'echo {t} > {output}']")[0].contains("the sh script contains {t}"));
     assert_eq!(found("['sh', '-c', 'echo \"$1\" > {output}', 'sh', '{t}']"), [""; 0]);
 }
 

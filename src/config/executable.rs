@@ -29,8 +29,8 @@ pub(super) fn problem(file: &Path) -> Option<String> {
     }
     let Some(rest) = start.strip_prefix(b"#!") else {
         return Some(format!(
-            "the program {name} begins neither with #! nor as a binary, so it cannot be executed; nor is its format \
-             registered with the kernel"
+            "the program {name} has no #! line and is not a binary, so it cannot be executed; its format is not \
+             registered with the kernel either"
         ));
     };
     let interpreter = interpreter(rest);
@@ -142,7 +142,7 @@ mod tests {
         assert!(told(b"#!bin/sh\n").contains("is not an absolute path"));
         assert!(told(b"#!/etc/passwd\n").contains("is not executable"));
         assert!(told(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\xf3\0").contains("another kind of machine"));
-        assert!(told(b"PK\x03\x04").contains("begins neither with #! nor as a binary"));
-        assert!(told(b"").contains("begins neither"));
+        assert!(told(b"PK\x03\x04").contains("has no #! line and is not a binary"));
+        assert!(told(b"").contains("has no #! line"));
     }
 }

@@ -77,7 +77,7 @@ fn output(table: &TableReader<'_>, task: bool, filename: Option<&str>) -> Output
         return OutputKind::File(file);
     }
     for key in ["content_type", "min_size", "magic", "ends_with"].into_iter().filter(|key| table.has(key)) {
-        table.note(key, r#"is about a file, but the exporter makes none (output = "none")"#);
+        table.note(key, r#"applies to a file, but this exporter makes none (output = "none")"#);
     }
     OutputKind::None
 }
@@ -141,7 +141,7 @@ fn env(table: &TableReader<'_>) -> BTreeMap<String, String> {
     for (name, value) in table.entries() {
         match value.as_str().filter(|text| !text.contains('\0')) {
             None => table.note(name, format_args!("is {}; it must be a string", values::shown(value))),
-            Some(_) if !is_variable(name) => table.note(name, "cannot be the name of a variable"),
+            Some(_) if !is_variable(name) => table.note(name, "cannot be the name of an environment variable"),
             Some(_) if name.starts_with("PRESSROOM_") => table.note(name, "is set by Pressroom itself"),
             Some(text) => drop(env.insert(name.to_owned(), text.to_owned())),
         }
@@ -190,7 +190,7 @@ fn condition(kind: Option<&ParamKind>, value: &DeValue<'_>) -> Result<Condition,
             Ok(Condition::Range(Some(number), Some(number)))
         }
         (Some(ParamKind::OneOf(words)), None) if !words.contains(&text) => {
-            Err(format!("is {text:?}, which the parameter never is"))
+            Err(format!("is {text:?}, which is not one of its values"))
         }
         (Some(_), Some(_)) => Err("is a range, but the parameter is not an integer".to_owned()),
         (_, None) => Ok(Condition::Equals(text)),
@@ -224,7 +224,7 @@ fn check(exporters: &Exporters, name: &str) -> Result<(), String> {
         return Err(format!("is {source:?}, which makes no file"));
     }
     if let Some(circle) = circle(exporters, name) {
-        return Err(format!("leads back to itself: {circle}"));
+        return Err(format!("leads back to its own exporter: {circle}"));
     }
     let (own, wanted) = (&exporters[name].params, inherited(exporters, source));
     match missing(own, &wanted) {

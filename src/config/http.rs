@@ -48,7 +48,7 @@ pub(super) fn read(top: &TableReader<'_>, dir: &Path) -> HttpRules {
     rules
 }
 
-const FAILED: &str = "two HTTP status codes from 400 to 599: of failed_unknown and of failed_timeout";
+const FAILED: &str = "two HTTP status codes from 400 to 599, for failed_unknown and for failed_timeout";
 const PENDING: &str = "503, or 202 where a load balancer takes a server that answers 503 out of service";
 const SENDFILE: &str = r#""off", "x-sendfile", "x-sendfile:raw", "x-sendfile:encoded" or "x-accel-redirect:/internal""#;
 const CLIENT: &str = "the name of a CGI variable, \"x-forwarded-for:1\" with the number of the hop counted from the end, \
@@ -79,8 +79,8 @@ fn forwarded(hop: &str) -> Option<ClientSource> {
 /// What works, but may not do what it seems to.
 pub(super) fn warnings(config: &Config) -> Option<String> {
     let whole = ClientSource::Variable("HTTP_X_FORWARDED_FOR".to_owned());
-    let text = "client in [http] takes the whole X-Forwarded-For header, most of which any visitor can make up: each \
-                request can come from a new client; write \"x-forwarded-for:1\" for the address that your own proxy added";
+    let text = "client in [http] takes the whole X-Forwarded-For header, most of which any visitor can forge: each \
+                request could count as a new client; write \"x-forwarded-for:1\" for the address that your own proxy added";
     (config.http.client == whole).then(|| text.to_owned())
 }
 

@@ -59,10 +59,10 @@ fn refuse_zeros(table: &TableReader<'_>, limits: &Limits) {
     ];
     let zeros = sizes.into_iter().filter(|(_, size)| *size == Some(0)).map(|(name, _)| name);
     for key in zeros.chain(limits.cpu.filter(Duration::is_zero).map(|_| "cpu")) {
-        table.note(key, r#"is nothing at all, so that no program could run; "none" is no limit"#);
+        table.note(key, r#"is zero, so that no program could run; for no limit, write "none""#);
     }
     if limits.open_files.is_some_and(|files| files < 3) {
-        table.note("open_files", "is less than 3, which are taken by stdin, stdout and stderr");
+        table.note("open_files", "is less than 3, and stdin, stdout and stderr need 3");
     }
 }
 

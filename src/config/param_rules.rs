@@ -75,7 +75,7 @@ fn with_checked_default(table: &TableReader<'_>, mut param: Param) -> Param {
     }
     match params::canonical(&param, &default, |_, _| Ok(true)) {
         Ok(text) => param.default = Some(text),
-        Err(problem) => table.note("default", format_args!("does not obey its own rules: {problem}")),
+        Err(problem) => table.note("default", format_args!("breaks the parameter's own rules: {problem}")),
     }
     param
 }

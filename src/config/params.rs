@@ -242,7 +242,7 @@ pub(super) fn matches(pattern: &str, text: &str) -> Result<bool, String> {
     }
 }
 
-/// A pattern that is none is told to whoever queues something.
+/// An invalid pattern is reported to whoever queues something.
 #[expect(clippy::unnecessary_wraps, reason = "it stands in for `matches`")]
 pub(super) fn matches_if_sound(pattern: &str, text: &str) -> Result<bool, String> {
     Ok(matches(pattern, text).unwrap_or(true))
@@ -280,7 +280,7 @@ pub(super) fn problem(param: &Param) -> Option<String> {
     }
     let default = param.default.as_deref()?;
     let problem = canonical(param, default, matches).err()?;
-    Some(format!("the default {default:?} does not obey its own rules: {problem}"))
+    Some(format!("the default {default:?} breaks the parameter's own rules: {problem}"))
 }
 
 /// An argument that begins with a placeholder must not come out as an option, unless a `--` stands before it.

@@ -71,7 +71,7 @@ fn a_text_has_bounds() {
     assert_eq!(title(b"0123456789a"), Err("parameter title is longer than 10 bytes".to_owned()));
     assert_eq!(title(b"a\xff"), Err("parameter title is not valid UTF-8".to_owned()));
     for control in ["a\n", "\0", "\u{1b}[m", "\u{85}", "\u{7f}"] {
-        assert_eq!(title(control.as_bytes()), Err("parameter title holds a control character".to_owned()));
+        assert_eq!(title(control.as_bytes()), Err("parameter title contains a control character".to_owned()));
     }
     assert_eq!(title("’äł漢".as_bytes()), Ok(()));
 }

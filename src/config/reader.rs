@@ -275,7 +275,7 @@ impl TableReader<'_> {
 
     /// Longer than nothing.
     pub(super) fn some_duration(&self, key: &'static str, default: Duration) -> Duration {
-        let what = format_args!("{DURATION}, longer than nothing");
+        let what = format_args!("{DURATION}, longer than zero");
         self.read(key, what, values::some_duration).unwrap_or(default)
     }
 
@@ -285,7 +285,7 @@ impl TableReader<'_> {
 
     /// Longer than nothing, or "none".
     pub(super) fn some_duration_or_none(&self, key: &'static str, default: Option<Duration>) -> Option<Duration> {
-        let what = format_args!("{DURATION}, longer than nothing, or \"none\"");
+        let what = format_args!("{DURATION}, longer than zero, or \"none\"");
         self.read_or(key, "none", what, default, values::some_duration)
     }
 

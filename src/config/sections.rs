@@ -1,5 +1,5 @@
 //! The sections that are the same on every site: `[cache]`, `[host]`, `[queue]`, `[status]`, `[history]`, `[log]`,
-//! `[notify]`, and `[schedule.NAME]`, jobs that ask for themselves.
+//! `[notify]`, and `[schedule.NAME]`, jobs queued by a schedule.
 
 use std::{
     collections::BTreeMap,

@@ -170,12 +170,12 @@ impl Delay {
     pub fn sentence(self) -> String {
         let sentence = match self {
             Self::Paused => "the queue is paused by the administrator",
-            Self::Draining => "the queue is being drained by the administrator, no job is started",
-            Self::Held => "this kind of export is not validly configured, its jobs are held",
-            Self::Trouble => "this kind of export is having trouble, it is tried again later",
+            Self::Draining => "the queue is being drained by the administrator; no job is started",
+            Self::Held => "this kind of export is misconfigured; its jobs are held",
+            Self::Trouble => "this kind of export keeps failing; it is tried again later",
             Self::NoTick { minutes } => return format!("no tick has run for {minutes} minutes"),
-            Self::DiskLow => "the server is low on disk space, no job is started",
-            Self::MemoryLow => "the server is low on memory, the job waits for a quieter hour",
+            Self::DiskLow => "the server is low on disk space; no job is started",
+            Self::MemoryLow => "the server is low on memory; the job waits until more is free",
             Self::HostFull => "the server is busy with other exports",
             Self::Until(moment) => return format!("waits until {}", moment.rfc3339()),
             Self::Longer => "it is taking longer than usual",

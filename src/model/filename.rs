@@ -83,7 +83,7 @@ pub fn is_name(text: &str) -> bool {
 /// What is wrong with a piece of literal text in a template, as the end of a sentence that begins with "it".
 pub fn literal_problem(text: &str) -> Option<String> {
     let bad = text.chars().find(|c| !is_allowed(*c) || matches!(c, '~' | '%'))?;
-    Some(format!("holds {bad:?}, which has a meaning of its own in file names"))
+    Some(format!("contains {bad:?}, which has a special meaning in file names"))
 }
 
 fn is_hash_and_extension(text: &str) -> bool {

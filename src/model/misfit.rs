@@ -142,7 +142,7 @@ impl fmt::Display for Misfit {
             Self::Repeated(param) => write!(f, "parameter {param} is given more than once"),
             Self::NotUtf8(param) => write!(f, "parameter {param} is not valid UTF-8"),
             Self::TooLong(param, most) => write!(f, "parameter {param} is longer than {most} bytes"),
-            Self::Control(param) => write!(f, "parameter {param} holds a control character"),
+            Self::Control(param) => write!(f, "parameter {param} contains a control character"),
             Self::Mismatch { param, pattern } => write!(f, "parameter {param} does not match {pattern}"),
             Self::Unchecked { param, problem } => write!(f, "parameter {param} cannot be checked: {problem}"),
             Self::NotOneOf { param, words } => write!(f, "parameter {param} must be one of {}", quoted(words)),

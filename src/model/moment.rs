@@ -26,7 +26,7 @@ pub enum Toward {
 /// The moment that somebody means on the command line.
 ///
 /// # Errors
-/// A sentence: it is none, or two in the night when clocks are set.
+/// A sentence: the text is not a time, or it is ambiguous or skipped because the clocks change then.
 pub fn meant(text: &str, now: Stamp, toward: Toward) -> Result<Stamp, String> {
     Ok(to_stamp(person(text, now, toward, zone())?.nanos))
 }
@@ -82,7 +82,9 @@ fn local_nanos(text: &str, local: DateTime, zone: &TimeZone) -> Result<i128, Str
         if text.parse::<Date>().is_ok() && !text.contains(':') { moment.compatible() } else { moment.unambiguous() };
     found.map(Timestamp::as_nanosecond).map_err(|_| {
         let name = zone.iana_name().unwrap_or("the local time zone");
-        format!("\"{text}\" is not one moment in {name}, where the clock is set then; add an offset such as +01:00")
+        format!(
+            "\"{text}\" is ambiguous or skipped in {name}, because the clocks change then; add an offset such as +01:00"
+        )
     })
 }
 
@@ -259,7 +261,7 @@ mod tests {
         let Some(berlin) = super::zone_named("Europe/Berlin") else { return };
         for twice_or_never in ["2026-10-25 02:30", "2026-03-29 02:30:00"] {
             let told = person(twice_or_never, Stamp(NOON), Toward::Past, &berlin).err().unwrap();
-            assert!(told.contains("not one moment in Europe/Berlin"), "{told}");
+            assert!(told.contains("is ambiguous or skipped in Europe/Berlin"), "{told}");
         }
         assert!(person("2026-10-25 02:30+01:00", Stamp(NOON), Toward::Past, &berlin).is_ok());
     }

@@ -43,7 +43,7 @@ pub fn order(context: &Context, exporter: &Exporter, claim: &Claim) -> anyhow::R
     let ask = fit::fit(&context.config, &claim.exporter, &claim.params, &claim.filename);
     let ask = ask.map_err(SetupError)?;
     if !fit::may_be_in(&ask, &claim.queue) {
-        bail!(SetupError(format!("its queue, {}, is none of its exporter's", claim.queue)));
+        bail!(SetupError(format!("its exporter does not use its queue, {}", claim.queue)));
     }
     let work = context.site.make_work(&claim.attempt).context("cannot make the work directory")?;
     let output = exporter.file().map(|file| work.join(format!("out{}", file.extension)));

@@ -113,7 +113,7 @@ impl Maker {
             done.with_context(|| format!("cannot give the files in {} to {}", shelf.display(), self.owners.text()))?;
         if done > 0 {
             let what = if done == 1 { "1 file".to_owned() } else { format!("{done} files") };
-            self.done.push(format!("put right {what} in {} ({})", shelf.display(), self.owners.text()));
+            self.done.push(format!("corrected {what} in {} ({})", shelf.display(), self.owners.text()));
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Maker {
         let what = format!("{label} ({:04o}, {})", item.mode, self.owners.text());
         match (made, owned || moded) {
             (true, _) => self.done.push(format!("made {what}")),
-            (false, true) => self.done.push(format!("put right {what}")),
+            (false, true) => self.done.push(format!("corrected {what}")),
             (false, false) => {}
         }
         Ok(())
@@ -195,13 +195,13 @@ fn make(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<()> {
 }
 
 fn look(parent: &Dir, name: &OsStr, item: &Item) -> anyhow::Result<FileInfo> {
-    parent.about(name)?.with_context(|| format!("{} has vanished", item.path.display()))
+    parent.about(name)?.with_context(|| format!("{} has disappeared", item.path.display()))
 }
 
 /// The open directory that an item lies in, and its name there.
 fn place(path: &Path) -> anyhow::Result<(Dir, &OsStr)> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        bail!("{} cannot be part of a site", path.display());
+        bail!("{} cannot be part of a state directory", path.display());
     };
     let dir = Dir::locate(parent).with_context(|| format!("cannot open {}", parent.display()))?;
     Ok((dir, name))

@@ -47,7 +47,7 @@ const REFUSED: [(u32, &str, &str); 14] = [
     (0x482b, "HFS+", FOLDS),
 ];
 const REMOTE: &str = "its locks may not tell that a process has died";
-const FOLDS: &str = "it takes names that differ in case for the same";
+const FOLDS: &str = "it does not tell upper case from lower case in file names";
 
 /// Bytes that can still be written at `path` by those who are not root, as df(1) shows them: what is reserved for root
 /// helps no exporter.
@@ -97,7 +97,7 @@ pub fn refusal(path: &Path) -> io::Result<Option<String>> {
         return Ok(Some(format!("{} is on {why}; use a local file system", path.display())));
     }
     let folds = folds_case(path, layout::MARKER)?;
-    Ok(folds.then(|| format!("{} is no place for files: {FOLDS}; use another file system", path.display())))
+    Ok(folds.then(|| format!("{} cannot be used: {FOLDS}; use another file system", path.display())))
 }
 
 fn refused(number: u32) -> Option<String> {
@@ -120,7 +120,7 @@ pub fn same_filesystem(one: &Path, other: &Path) -> io::Result<bool> {
 /// Two directories between which no file can be linked, be they on one disk or not.
 pub fn apart(work: &Path, cache: &Path) -> String {
     format!(
-        "no file of {} can get a name in {}, since they are on different mounts; mount the directory that both lie in as a whole",
+        "files of {} cannot be linked into {}, because they are on different mounts; mount the directory that contains both as a whole",
         work.display(),
         cache.display()
     )
@@ -156,7 +156,7 @@ pub(super) fn try_link(work: &Path, cache: &Path) -> io::Result<Option<String>> 
             cache.display(),
             error.desc()
         )),
-        Ok(()) => folds?.then(|| format!("{} is no place for files: {FOLDS}", cache.display())),
+        Ok(()) => folds?.then(|| format!("{} cannot be used: {FOLDS}", cache.display())),
     })
 }
 
@@ -292,7 +292,7 @@ mod tests {
         fs::write(dir.path().join(".pressroom"), "").unwrap();
         assert_eq!(refusal(dir.path()).unwrap(), None);
         fs::hard_link(dir.path().join(".pressroom"), dir.path().join(".PRESSROOM")).unwrap();
-        assert!(refusal(dir.path()).unwrap().unwrap().contains("differ in case"));
+        assert!(refusal(dir.path()).unwrap().unwrap().contains("upper case from lower case"));
     }
 }
 

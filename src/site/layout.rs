@@ -121,7 +121,7 @@ fn refuse_foreign(dir: &Dir, label: &str) -> anyhow::Result<()> {
     match dir.names(2)?.iter().find(|name| *name != "lost+found") {
         None => Ok(()),
         Some(name) => bail!(
-            "{label} is not a state directory and not empty (it has {}); choose another state_dir",
+            "{label} is neither a state directory nor empty (it contains {}); choose another state_dir",
             name.to_string_lossy()
         ),
     }

@@ -48,8 +48,8 @@ fn a_lane_by_a_range_of_what_is_no_number() {
 #[test]
 fn sources_that_lead_in_a_circle() {
     let circle = [derived("a", "b"), derived("b", "c"), derived("c", "a")].concat();
-    refused(&circle, "leads back to itself: a from b from c from a");
-    refused(&derived("me", "me"), "leads back to itself: me from me");
+    refused(&circle, "leads back to its own exporter: a from b from c from a");
+    refused(&derived("me", "me"), "leads back to its own exporter: me from me");
 }
 
 #[test]

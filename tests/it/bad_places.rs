@@ -84,7 +84,7 @@ fn a_directory_with_something_in_it_is_not_taken() {
     let site = Site::new();
     fs::create_dir(site.path("s")).unwrap();
     fs::write(site.path("s/thesis.txt"), "years of work").unwrap();
-    site.run(&["check", "--create", "--allow-root"]).exits(78).warns("not empty (it has thesis.txt)");
+    site.run(&["check", "--create", "--allow-root"]).exits(78).warns("nor empty (it contains thesis.txt)");
     assert_eq!(site.names("s"), ["thesis.txt"]);
 }
 

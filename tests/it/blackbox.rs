@@ -34,7 +34,7 @@ fn check_looks_at_the_exporters_directories_and_create_puts_them_right() {
     let shelf = site.path("s/cache/epub");
     fs::set_permissions(&shelf, fs::Permissions::from_mode(0o777)).unwrap();
     site.run(&["check"]).exits(78).warns("cache/epub has mode 0777, not 2750");
-    site.run(&["check", "--create", "--allow-root"]).exits(0).says("put right");
+    site.run(&["check", "--create", "--allow-root"]).exits(0).says("corrected");
     site.run(&["check"]).exits(0);
     fs::remove_dir_all(&shelf).unwrap();
     symlink("/tmp", &shelf).unwrap();

@@ -77,7 +77,7 @@ fn a_paused_or_draining_queue_has_no_expected_time_until_it_is_resumed() {
     site.ask("Emma").exits(75).stderr("");
     for (command, delay, reason) in [
         ("pause", "paused", "the queue is paused by the administrator"),
-        ("drain", "draining", "the queue is being drained by the administrator, no job is started"),
+        ("drain", "draining", "the queue is being drained by the administrator; no job is started"),
     ] {
         site.run(&["queues", command, "default"]).exits(0);
         delayed(&look(&site, "epub", "Emma"), delay, reason);
@@ -247,10 +247,10 @@ fn while_memory_or_disk_space_is_low_there_is_no_expected_time() {
         format!("state_dir = \"s\"\n[cache]\nmin_free = \"{cache}\"\n[host]\nmin_free_memory = \"{host}\"\n")
     };
     let site = site.head(&low("0B", "900TB"));
-    let reason = "the server is low on memory, the job waits for a quieter hour";
+    let reason = "the server is low on memory; the job waits until more is free";
     delayed(&look(&site, "epub", "Emma"), "memory_low", reason);
     let site = site.head(&low("900TB", "0B"));
-    delayed(&look(&site, "epub", "Emma"), "disk_low", "the server is low on disk space, no job is started");
+    delayed(&look(&site, "epub", "Emma"), "disk_low", "the server is low on disk space; no job is started");
     let site = site.head(&low("0B", "0B"));
     expects(&look(&site, "epub", "Emma"), 40, 72);
     end(&site);
@@ -267,7 +267,7 @@ fn while_its_breaker_is_open_an_export_is_having_trouble() {
     for _ in 0..2 {
         site.tick().exits(0);
     }
-    let reason = "this kind of export is having trouble, it is tried again later";
+    let reason = "this kind of export keeps failing; it is tried again later";
     delayed(&look(&site, "epub", "three"), "trouble", reason);
     site.clock(301.0);
     site.tick().exits(0);
@@ -310,7 +310,7 @@ fn jobs_of_an_exporter_that_cannot_be_used_are_held() {
     site.ask("Emma").exits(75);
     expects(&look(&site, "epub", "Emma"), 10, 80);
     let site = site.more(&lang.replace("PATTERN", "("));
-    delayed(&look(&site, "epub", "Emma"), "held", "this kind of export is not validly configured, its jobs are held");
+    delayed(&look(&site, "epub", "Emma"), "held", "this kind of export is misconfigured; its jobs are held");
 }
 
 /// Each waits for a tick.

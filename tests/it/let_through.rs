@@ -12,7 +12,7 @@ fn with_title(rule: &str) -> Site {
 #[test]
 fn a_file_that_never_counts_is_refused_and_one_that_hardly_counts_is_warned_of() {
     let site = Site::new().exporter_with("true", "ttl = \"0s\"");
-    let longer = "it must be a duration such as \"10m\", longer than nothing, or \"none\"";
+    let longer = "it must be a duration such as \"10m\", longer than zero, or \"none\"";
     site.run(&["check"]).exits(78).warns("\"ttl\" in [exporter.epub] is \"0s\"").warns(longer);
     let site = Site::new().head("state_dir = \"s\"\n[cache]\nttl = \"0s\"\n");
     site.run(&["check"]).exits(78).warns("\"ttl\" in [cache] is \"0s\"").warns(longer);

@@ -27,7 +27,7 @@ fn a_cache_on_another_mount_of_the_same_disk_is_named_before_a_job_is_used_up() 
     site.ask("Emma").exits(75);
     let dir = site.path("s").display().to_string();
     let why =
-        format!("no file of {dir}/work can get a name in {dir}/cache, since they are on different mounts; mount ");
+        format!("files of {dir}/work cannot be linked into {dir}/cache, because they are on different mounts; mount ");
     let run = |words: &[&str]| beside_a_mount(test, &site, "s/cache", words);
     let Some(check) = run(&["check", "--allow-root"]) else { return };
     check.exits(78).warns(&why);
@@ -47,7 +47,8 @@ fn one_exporters_directory_on_another_mount_is_named_by_check_status_and_its_att
     site.tick().exits(0).stderr("");
     site.ask("Nana").exits(75);
     let dir = site.path("s").display().to_string();
-    let why = format!("no file of {dir}/work can get a name in {dir}/cache/epub, since they are on different mounts");
+    let why =
+        format!("files of {dir}/work cannot be linked into {dir}/cache/epub, because they are on different mounts");
     let run = |words: &[&str]| beside_a_mount(test, &site, "s/cache/epub", words);
     let Some(check) = run(&["check", "--allow-root"]) else { return };
     check.exits(78).warns(&why);
@@ -93,7 +94,7 @@ fn files_of_the_cache_that_were_given_away_are_named_and_put_right() {
         .warns(&command);
     let user = uid.to_string();
     let create = as_root(&["check", "--create", "--user", &user, "--group", &user]);
-    create.says("put right 1 file in ");
+    create.says("corrected 1 file in ");
     let about = fs::metadata(&file).expect("the file");
     assert_eq!((about.uid(), about.gid(), about.mode() & 0o7777), (uid, gid, 0o440));
     site.run(&["check"]).exits(0);

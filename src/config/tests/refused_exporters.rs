@@ -19,7 +19,7 @@ fn mistakes_of_an_exporter_are_named() {
         ("escalate = 0.5", "5:12: \"escalate\" in [exporter.epub] is 0.5; it must be a factor from 1 to 1000"),
         (
             "timeout = '0s'",
-            "5:11: \"timeout\" in [exporter.epub] is \"0s\"; it must be a duration such as \"10m\", longer than nothing",
+            "5:11: \"timeout\" in [exporter.epub] is \"0s\"; it must be a duration such as \"10m\", longer than zero",
         ),
         (
             "limits_max = { memory = '1GB' }",
@@ -27,7 +27,7 @@ fn mistakes_of_an_exporter_are_named() {
         ),
         (
             "limits = { memory = '0B' }",
-            "5:21: \"memory\" in [exporter.epub.limits] is nothing at all, so that no program could run; \"none\" is no limit",
+            "5:21: \"memory\" in [exporter.epub.limits] is zero, so that no program could run; for no limit, write \"none\"",
         ),
         (
             "env = { PRESSROOM_ATTEMPT = 'x' }",
@@ -38,7 +38,7 @@ fn mistakes_of_an_exporter_are_named() {
             "source = 'epbu'",
             "5:10: \"source\" in [exporter.epub] is \"epbu\", which is not an exporter; did you mean \"epub\"?",
         ),
-        ("source = 'epub'", "5:10: \"source\" in [exporter.epub] leads back to itself: epub from epub"),
+        ("source = 'epub'", "5:10: \"source\" in [exporter.epub] leads back to its own exporter: epub from epub"),
         (
             "wrapper = ['nice', '{wrok}']",
             "5:11: \"wrapper\" in [exporter.epub] has the unknown placeholder {wrok}; did you mean \"work\"?",
@@ -61,8 +61,7 @@ fn mistakes_of_an_exporter_are_named() {
             .starts_with("5:21: \"retry_on\" in [exporter.epub] has \"shutdown\"; it")
     );
     assert!(
-        with("ttl = '0s'")
-            .ends_with("is \"0s\"; it must be a duration such as \"10m\", longer than nothing, or \"none\"")
+        with("ttl = '0s'").ends_with("is \"0s\"; it must be a duration such as \"10m\", longer than zero, or \"none\"")
     );
 }
 
@@ -83,9 +82,9 @@ fn mistakes_of_templates_are_named() {
     assert_eq!(file("{title}"), format!("{place} does not end in a literal extension such as \".epub\""));
     assert_eq!(file("{title}."), format!("{place} does not end in a literal extension such as \".epub\""));
     assert_eq!(file("-{title}.epub"), format!("{place} begins with a dot or a dash"));
-    assert_eq!(file("a/{title}.epub"), format!("{place} holds '/', which has a meaning of its own in file names"));
+    assert_eq!(file("a/{title}.epub"), format!("{place} contains '/', which has a special meaning in file names"));
     assert_eq!(file("{title.epub"), format!("{place} has a lone \"{{\" in \"{{title.epub\"; write {{{{ for a brace"));
-    assert!(file("{title}.a b").contains("too strange"));
+    assert!(file("{title}.a b").contains("an extension has at most 40 letters"));
     assert!(problems(&format!("{BOOK}key = false\n"))[0].contains("has key = false"));
     let command = |argument: &str| problems(&BOOK.replace("{output}", argument)).join("|");
     let place = "3:11: \"command\" in [exporter.epub]";
@@ -157,7 +156,7 @@ fn mistakes_of_lanes_are_named() {
 #[test]
 fn sources_form_no_circle_and_share_their_parameters() {
     let two = "[exporter.a]\nsource = 'b'\ncommand = ['x']\nfilename = 'a.x'\n[exporter.b]\nsource = 'a'\ncommand = ['x']\nfilename = 'b.x'\n";
-    assert_eq!(problems(two)[0], "2:10: \"source\" in [exporter.a] leads back to itself: a from b from a");
+    assert_eq!(problems(two)[0], "2:10: \"source\" in [exporter.a] leads back to its own exporter: a from b from a");
     let derived = format!(
         "{BOOK}[exporter.pdf]\nsource = 'epub'\ncommand = ['x']\nfilename = '{{size}}.pdf'\nparams = {{ size = {{}} }}\n"
     );
@@ -177,7 +176,7 @@ fn a_task_has_no_rules_for_a_file() {
         "[exporter.t]\noutput = 'none'\ncommand = ['x', '{output}']\nmagic = '00'\n"
             .replace(", '{output}'", "")
             .as_str(),
-        "4:9: \"magic\" in [exporter.t] is about a file, but the exporter makes none (output = \"none\")",
+        "4:9: \"magic\" in [exporter.t] applies to a file, but this exporter makes none (output = \"none\")",
     );
     assert!(
         problems("[exporter.t]\noutput = 'none'\ncommand = ['x', '{output}']\n")[0]
@@ -190,7 +189,7 @@ fn mistakes_of_schedules_are_named() {
     let schedule = |text: &str| problems(&format!("{BOOK}[schedule.s]\n{text}")).join("|");
     assert_eq!(
         schedule("exporter = 'epub'\nevery = '0s'\nparams.title = 'x'"),
-        "9:9: \"every\" in [schedule.s] is \"0s\"; it must be a duration such as \"10m\", longer than nothing"
+        "9:9: \"every\" in [schedule.s] is \"0s\"; it must be a duration such as \"10m\", longer than zero"
     );
     assert_eq!(
         schedule("exporter = 'pdf'\nevery = '1m'"),

@@ -67,7 +67,7 @@ fn a_directory_with_foreign_files_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("thesis.txt"), "").unwrap();
     let error = Site::create(&config(dir.path()), None, None).unwrap_err().to_string();
-    assert!(error.contains("not empty (it has thesis.txt)"), "{error}");
+    assert!(error.contains("nor empty (it contains thesis.txt)"), "{error}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     assert!(matches!(Site::open(&config(dir.path())), Err(SiteError::NotOurs(_))));
 }
