@@ -4,7 +4,6 @@
 //! `load` is part of every request, so it reads one file and nothing else: no pattern is compiled and no program
 //! looked for. That is left to `deep_problems`.
 
-mod advice;
 pub mod command;
 mod crosscheck;
 mod deep;
@@ -23,10 +22,9 @@ pub mod types;
 mod values;
 
 #[cfg(test)]
-pub use self::advice::LONGEST_PAUSE;
+pub use self::deep::LONGEST_PAUSE;
 pub use self::{
-    advice::warnings,
-    deep::deep_problems,
+    deep::{deep_problems, warnings},
     problem::{ConfigError, hint},
     reader::{Identity, read as read_text},
     types::*,

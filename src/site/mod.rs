@@ -4,7 +4,6 @@
 //! else for longer than a look; whoever can take it knows that the run is dead. Locks are flock(2) locks: they belong
 //! to the open file, go over to a child that inherits it, and end with its last copy.
 
-mod accounts;
 mod activity;
 mod create;
 pub mod dir;

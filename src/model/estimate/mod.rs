@@ -7,16 +7,12 @@
 //!
 //! Times are milliseconds from now on.
 
-mod pace;
+mod past;
 mod play;
-mod rhythm;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    pace::Pace,
-    rhythm::{NO_TICK, Rhythm, Ticks},
-};
+pub use self::past::{NO_TICK, Pace, Rhythm, Ticks};
 
 use std::time::Duration;
 
