@@ -17,9 +17,7 @@ fn base() -> Limits {
         file_size: Some(200_000_000),
         work_size: Some(1_000_000_000),
         open_files: Some(1024),
-        data: None,
-        address_space: None,
-        processes: None,
+        ..Limits::default()
     }
 }
 

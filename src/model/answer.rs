@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use super::{clock::Stamp, misfit::Misfit};
 
 /// The states that an answer can have; docs/states.md tells what each means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     Ready,
     Queued,
     Started,
     FailedTimeout,
     FailedUnknown,
+    #[default]
     Absent,
     Unavailable,
     Limited,
@@ -38,7 +39,7 @@ impl State {
 }
 
 /// One answer: the state and what is known beside it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     pub state: State,
     pub filename: Option<String>,
@@ -76,28 +77,7 @@ pub struct Answer {
 
 impl Answer {
     pub fn new(state: State) -> Self {
-        Self {
-            state,
-            filename: None,
-            title: None,
-            path: None,
-            content_type: None,
-            size: None,
-            made_at: None,
-            expires_at: None,
-            stale: false,
-            position: None,
-            percent: None,
-            message: None,
-            eta_seconds: None,
-            retry_after: None,
-            attempts: None,
-            bad_input: false,
-            reason: None,
-            misfit: None,
-            dropped: None,
-            delay: None,
-        }
+        Self { state, ..Self::default() }
     }
 
     /// Invalid, as the values do not fit.

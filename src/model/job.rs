@@ -135,7 +135,7 @@ pub struct Claim {
 }
 
 /// How an attempt ended and what it used.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     pub outcome: Outcome,
     pub ended: Stamp,
@@ -164,21 +164,7 @@ pub struct Record {
 impl Record {
     /// A record of an attempt of which nothing is known but how it ended.
     pub fn bare(outcome: Outcome, ended: Stamp, duration: Duration) -> Self {
-        Self {
-            outcome,
-            ended,
-            duration,
-            exit_code: None,
-            signal: None,
-            peak_memory: None,
-            cpu_used: None,
-            output_size: None,
-            log_tail: String::new(),
-            message: None,
-            detail: None,
-            restarted: false,
-            drop_reason: None,
-        }
+        Self { outcome, ended, duration, ..Self::default() }
     }
 }
 

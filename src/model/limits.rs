@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::LONGEST;
 
-/// What one attempt may use. `None` is "none": not limited.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What one attempt may use. `None` is "none": not limited. The default, without any limit, is for the record of an attempt
+/// that was never started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Wall clock; in JSON seconds.
     #[serde(with = "seconds")]
@@ -54,22 +55,6 @@ impl Limits {
             file_size: between(self.file_size, configured.file_size, most.file_size),
             work_size: between(self.work_size, configured.work_size, most.work_size),
             ..configured.clone()
-        }
-    }
-
-    /// No limit at all, for the record of an attempt that was never started.
-    pub const fn none() -> Self {
-        Self {
-            timeout: Duration::ZERO,
-            kill_after: Duration::ZERO,
-            memory: None,
-            cpu: None,
-            file_size: None,
-            work_size: None,
-            open_files: None,
-            data: None,
-            address_space: None,
-            processes: None,
         }
     }
 }
@@ -126,7 +111,7 @@ mod tests {
 
     fn limits(seconds: u64, size: Option<u64>) -> Limits {
         let timeout = Duration::from_secs(seconds);
-        let times = Limits { timeout, cpu: size.map(Duration::from_secs), ..Limits::none() };
+        let times = Limits { timeout, cpu: size.map(Duration::from_secs), ..Limits::default() };
         Limits { memory: size, file_size: size, work_size: size, open_files: size, ..times }
     }
 

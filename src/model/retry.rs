@@ -87,9 +87,7 @@ mod tests {
             file_size: Some(100),
             work_size: Some(500),
             open_files: Some(64),
-            data: None,
-            address_space: None,
-            processes: None,
+            ..Limits::default()
         }
     }
 

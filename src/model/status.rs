@@ -53,7 +53,7 @@ impl Status {
 }
 
 /// How an attempt ended, in the words of the `attempt` table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Outcome {
     Ok,
     /// The wall clock.
@@ -68,7 +68,8 @@ pub enum Outcome {
     NoOutput,
     /// Could not be started, or the row no longer fits the configuration.
     Spawn,
-    /// Its run died.
+    /// Its run died, so that nothing more is known.
+    #[default]
     Lost,
     Cancelled,
     Shutdown,

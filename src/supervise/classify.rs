@@ -123,11 +123,7 @@ mod tests {
             memory: Some(1000),
             cpu: Some(Duration::from_secs(100)),
             file_size: Some(500),
-            work_size: None,
-            open_files: None,
-            data: None,
-            address_space: None,
-            processes: None,
+            ..Limits::default()
         }
     }
 

@@ -272,7 +272,7 @@ impl Tx<'_> {
         if !self.delete(job.id, Status::Queued)? {
             return Ok(false);
         }
-        let (outcome, limits) = (Outcome::Dropped, Limits::none());
+        let (outcome, limits) = (Outcome::Dropped, Limits::default());
         self.change(
             ENTRY,
             params![

@@ -65,7 +65,7 @@ impl View<'_> {
         let (limits, started) = match self.attempt(&attempt) {
             Ok(Some(row)) => (row.limits, row.started),
             Ok(None) | Err(StoreError::Unreadable(_) | StoreError::TooBig) => {
-                (Limits::none(), job.started.unwrap_or(job.submitted))
+                (Limits::default(), job.started.unwrap_or(job.submitted))
             }
             Err(error) => return Err(error),
         };

@@ -150,18 +150,7 @@ fn python_path() -> String {
 }
 
 pub(super) fn unlimited() -> Limits {
-    Limits {
-        timeout: Duration::from_mins(1),
-        kill_after: Duration::from_secs(5),
-        memory: None,
-        cpu: None,
-        file_size: None,
-        work_size: None,
-        open_files: None,
-        data: None,
-        address_space: None,
-        processes: None,
-    }
+    Limits { timeout: Duration::from_mins(1), kill_after: Duration::from_secs(5), ..Limits::default() }
 }
 
 /// Waits for a condition, with a limit.

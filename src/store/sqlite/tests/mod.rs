@@ -139,9 +139,7 @@ fn limits() -> Limits {
         file_size: None,
         work_size: None,
         open_files: Some(1024),
-        data: None,
-        address_space: None,
-        processes: None,
+        ..Limits::default()
     }
 }
 
