@@ -9,7 +9,11 @@ use std::{
 
 use nix::unistd::Uid;
 
-use super::{Cache, CacheEntry, names, prune::made};
+use super::{
+    Cache, CacheEntry,
+    names::{self, absent_is_none},
+    prune::made,
+};
 use crate::model::clock::Stamp;
 
 /// A finished file as it was when somebody looked.
@@ -81,14 +85,4 @@ impl Cache {
 /// With the name, by which the admin finds what is in the way.
 fn unopened(name: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot open cache/{name}: {error}"))
-}
-
-/// A link where a file should be, and a FIFO without a reader, count as absent too.
-fn absent_is_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(error) if error.raw_os_error() == Some(nix::libc::ELOOP) => Ok(None),
-        Err(error) => Err(error),
-    }
 }

@@ -26,12 +26,16 @@ fn is_plain(name: &str) -> bool {
 impl Cache {
     /// The open directory of an exporter. `None`: there is none.
     pub(super) fn exporter_dir(&self, exporter: &str) -> io::Result<Option<Dir>> {
-        match Dir::open_real(self.dir()).and_then(|cache| cache.enter(OsStr::new(exporter))) {
-            Ok(dir) => Ok(Some(dir)),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-            // A link in the place of the directory.
-            Err(error) if error.raw_os_error() == Some(nix::libc::ELOOP) => Ok(None),
-            Err(error) => Err(error),
-        }
+        absent_is_none(Dir::open_real(self.dir()).and_then(|cache| cache.enter(OsStr::new(exporter))))
+    }
+}
+
+/// A link in the place of a file or a directory counts as absent too.
+pub(super) fn absent_is_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) if error.raw_os_error() == Some(nix::libc::ELOOP) => Ok(None),
+        Err(error) => Err(error),
     }
 }
