@@ -1,5 +1,5 @@
-//! What a request makes depend on the file: conditions on its validators (RFC 9110, sections 8.8 and 13), and `Range`
-//! (section 14), one part of it, for downloads that go on where they broke off.
+//! The conditions of a request on the validators of the file (RFC 9110, sections 8.8 and 13), and `Range` (section 14): one
+//! part of the file, for downloads that continue where they broke off.
 
 use std::{
     ops::Range,
@@ -12,18 +12,18 @@ use crate::{cache::Cached, model::clock::Stamp};
 /// In nanoseconds.
 const SECOND: i128 = 1_000_000_000;
 
-/// What tells one version of a file from every other.
+/// What distinguishes one version of a file from every other.
 #[derive(Clone, Debug)]
 pub(super) struct Validators {
     /// Strong: a file is never changed in place, and inode, size and time together are never used twice.
     pub(super) etag: String,
     /// Whole seconds since 1970.
     modified: u64,
-    /// Whether no second version can come with the same date any more (RFC 9110, section 8.8.2.2).
+    /// Whether no second version with the same date is possible any more (RFC 9110, section 8.8.2.2).
     is_date_strong: bool,
 }
 
-/// What the conditions of a request come to.
+/// The result of the conditions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Serve it; `Range` counts.
@@ -37,8 +37,8 @@ pub(super) enum Verdict {
 }
 
 impl Validators {
-    /// The date is the end of the second in which the file was made, and is told only a second after that. So whoever
-    /// knows this date has this version, though another one was made in the same second.
+    /// The date is the end of the second in which the file was made, and is sent only a second after that. So a client
+    /// that has this date has this version, even if another one was made in the same second.
     pub(super) fn of(cached: &Cached, now: Stamp) -> Self {
         let etag = format!("\"{:x}-{:x}-{:x}\"", cached.inode, cached.size, cached.mtime_ns);
         let modified =
@@ -53,12 +53,12 @@ impl Validators {
         Self { etag: format!("\"{modified:x}-{:x}\"", cached.size), modified, is_date_strong: false }
     }
 
-    /// Whether a server may send the file with these: it would make up a date of its own for one that has none.
+    /// Whether a web server may send the file with these: for a file without a date it would send one of its own.
     pub(super) const fn are_complete(&self) -> bool {
         self.is_date_strong
     }
 
-    /// As an HTTP date. `None`: it does not tell this version from another one yet.
+    /// As an HTTP date. `None`: the date does not distinguish this version from another one yet.
     pub(super) fn last_modified(&self) -> Option<String> {
         let date = UNIX_EPOCH + std::time::Duration::from_secs(self.modified);
         self.is_date_strong.then(|| httpdate::fmt_http_date(date))
@@ -133,41 +133,49 @@ fn seconds(time: SystemTime) -> u64 {
 
 /// What a `Range` header asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// The whole: there is no such header, it cannot be read, or it asks for several parts.
+pub(super) enum RequestedRange {
+    /// The whole file: there is no such header, it cannot be read, or it asks for several parts.
     Whole,
     Part(Range<u64>),
-    /// Nothing of it lies within the file.
-    Nothing,
+    /// No byte of it lies within the file: 416.
+    Unsatisfiable,
 }
 
 /// Reads a `Range` header for a file of `size` bytes.
-pub(super) fn read(header: Option<&str>, size: u64) -> Wanted {
-    let Some(specs) = header.and_then(specs) else { return Wanted::Whole };
+pub(super) fn requested_range(header: Option<&str>, size: u64) -> RequestedRange {
+    let Some(specs) = header.and_then(specs) else { return RequestedRange::Whole };
     let mut parts = specs.split(',').map(|one| part(one, size));
     match (parts.next(), parts.next()) {
         (Some(only), None) => only,
-        // Several parts are not sent, but that none of them lies within the file is told.
-        (Some(Wanted::Nothing), Some(Wanted::Nothing)) if parts.all(|part| part == Wanted::Nothing) => Wanted::Nothing,
-        _ => Wanted::Whole,
+        // Several parts are not sent, but it is an error if none of them lies within the file.
+        (Some(RequestedRange::Unsatisfiable), Some(RequestedRange::Unsatisfiable))
+            if parts.all(|part| part == RequestedRange::Unsatisfiable) =>
+        {
+            RequestedRange::Unsatisfiable
+        }
+        _ => RequestedRange::Whole,
     }
 }
 
-fn part(spec: &str, size: u64) -> Wanted {
-    let Some((first, last)) = spec.trim().split_once('-') else { return Wanted::Whole };
+fn part(spec: &str, size: u64) -> RequestedRange {
+    let Some((first, last)) = spec.trim().split_once('-') else { return RequestedRange::Whole };
     let (first, last) = (first.trim_end(), last.trim_start());
     match (number(first), number(last)) {
-        (Some(first), Some(last)) if last < first => Wanted::Whole,
-        (Some(first), _) if first >= size => Wanted::Nothing,
-        (Some(first), Some(last)) => Wanted::Part(first..last.saturating_add(1).min(size)),
-        (Some(first), None) if last.is_empty() => Wanted::Part(first..size),
+        (Some(first), Some(last)) if last < first => RequestedRange::Whole,
+        (Some(first), _) if first >= size => RequestedRange::Unsatisfiable,
+        (Some(first), Some(last)) => RequestedRange::Part(first..last.saturating_add(1).min(size)),
+        (Some(first), None) if last.is_empty() => RequestedRange::Part(first..size),
         (None, Some(length)) if first.is_empty() => suffix(length, size),
-        _ => Wanted::Whole,
+        _ => RequestedRange::Whole,
     }
 }
 
-fn suffix(length: u64, size: u64) -> Wanted {
-    if length == 0 || size == 0 { Wanted::Nothing } else { Wanted::Part(size.saturating_sub(length)..size) }
+fn suffix(length: u64, size: u64) -> RequestedRange {
+    if length == 0 || size == 0 {
+        RequestedRange::Unsatisfiable
+    } else {
+        RequestedRange::Part(size.saturating_sub(length)..size)
+    }
 }
 
 /// The list behind `bytes=`.
@@ -274,13 +282,13 @@ mod range_tests {
 
     #[test]
     fn a_single_part_is_cut_to_the_file() {
-        let of = |text| read(Some(text), 10);
-        assert_eq!(of("bytes=0-3"), Wanted::Part(0..4));
-        assert_eq!(of("bytes=4-"), Wanted::Part(4..10));
-        assert_eq!(of("bytes=-4"), Wanted::Part(6..10));
-        assert_eq!(of("Bytes = 9-99"), Wanted::Part(9..10));
-        assert_eq!(of("bytes=-99"), Wanted::Part(0..10));
-        assert_eq!(of("bytes=0-99999999999999999999999999"), Wanted::Part(0..10));
+        let of = |text| requested_range(Some(text), 10);
+        assert_eq!(of("bytes=0-3"), RequestedRange::Part(0..4));
+        assert_eq!(of("bytes=4-"), RequestedRange::Part(4..10));
+        assert_eq!(of("bytes=-4"), RequestedRange::Part(6..10));
+        assert_eq!(of("Bytes = 9-99"), RequestedRange::Part(9..10));
+        assert_eq!(of("bytes=-99"), RequestedRange::Part(0..10));
+        assert_eq!(of("bytes=0-99999999999999999999999999"), RequestedRange::Part(0..10));
     }
 
     #[test]
@@ -293,15 +301,15 @@ mod range_tests {
             "bytes=-0",
             "bytes=99999999999999999999999999-",
         ] {
-            assert_eq!(read(Some(text), 10), Wanted::Nothing, "{text}");
+            assert_eq!(requested_range(Some(text), 10), RequestedRange::Unsatisfiable, "{text}");
         }
-        assert_eq!(read(Some("bytes=0-"), 0), Wanted::Nothing);
-        assert_eq!(read(Some("bytes=-1"), 0), Wanted::Nothing);
+        assert_eq!(requested_range(Some("bytes=0-"), 0), RequestedRange::Unsatisfiable);
+        assert_eq!(requested_range(Some("bytes=-1"), 0), RequestedRange::Unsatisfiable);
     }
 
     #[test]
     fn what_cannot_be_read_is_no_range() {
-        assert_eq!(read(None, 10), Wanted::Whole);
+        assert_eq!(requested_range(None, 10), RequestedRange::Whole);
         for text in [
             "",
             "bytes",
@@ -316,7 +324,7 @@ mod range_tests {
             "bytes=1-x",
             "bytes=+1-2",
         ] {
-            assert_eq!(read(Some(text), 10), Wanted::Whole, "{text}");
+            assert_eq!(requested_range(Some(text), 10), RequestedRange::Whole, "{text}");
         }
     }
 }

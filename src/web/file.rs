@@ -6,7 +6,7 @@ use std::fs::File;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{
-    conditions::{self, Validators, Verdict, Wanted},
+    conditions::{self, RequestedRange, Validators, Verdict},
     request::Method,
     response::{self, Response},
     variables::Variables,
@@ -41,9 +41,9 @@ impl OpenFile {
             _ => (header.filter(|_| ours.are_complete()), ours),
         };
         let size = self.cached.size;
-        match (validators.judge(request), conditions::read(asked_range(method, request), size)) {
-            (Verdict::Failed, _) => Response::passing(412).with("Content-Length", "0"),
-            (Verdict::Serve, Wanted::Nothing) => unsatisfiable(size),
+        match (validators.judge(request), conditions::requested_range(asked_range(method, request), size)) {
+            (Verdict::Failed, _) => Response::no_store(412).with("Content-Length", "0"),
+            (Verdict::Serve, RequestedRange::Unsatisfiable) => unsatisfiable(size),
             (verdict, part) => match header {
                 Some(header) => self.handed_over(header, &validators, now),
                 None => self.answered(verdict, part, &validators, now),
@@ -56,14 +56,14 @@ impl OpenFile {
         let response = self.fresh(self.described(Response::new(200), now), validators, now);
         // nginx adds its own to ours; Apache and lighttpd put theirs in its place.
         let ranges = (name != "X-Accel-Redirect").then_some("bytes");
-        response.maybe("Accept-Ranges", ranges).with(name, value)
+        response.with_optional("Accept-Ranges", ranges).with(name, value)
     }
 
-    fn answered(self, verdict: Verdict, part: Wanted, validators: &Validators, now: Stamp) -> Response {
+    fn answered(self, verdict: Verdict, part: RequestedRange, validators: &Validators, now: Stamp) -> Response {
         let size = self.cached.size;
         match (verdict, part) {
             (Verdict::NotModified, _) => self.fresh(Response::new(304), validators, now),
-            (Verdict::Serve, Wanted::Part(part)) => {
+            (Verdict::Serve, RequestedRange::Part(part)) => {
                 let span = format!("bytes {}-{}/{size}", part.start, part.end - 1);
                 self.sent(Response::new(206).with("Content-Range", span), validators, part, now)
             }
@@ -82,15 +82,15 @@ impl OpenFile {
         let response = response
             .with("Content-Type", &*self.content_type)
             .with("Content-Disposition", attachment(&self.name))
-            .maybe("Content-Security-Policy", can_run_scripts(&self.content_type).then_some("sandbox"));
-        response.maybe("Cache-Status", self.stale.then(|| self.past(now)))
+            .with_optional("Content-Security-Policy", can_run_scripts(&self.content_type).then_some("sandbox"));
+        response.with_optional("Cache-Status", self.stale.then(|| self.past(now)))
     }
 
     /// Which version it is and how long it holds.
     fn fresh(&self, response: Response, validators: &Validators, now: Stamp) -> Response {
         response
             .with("ETag", &*validators.etag)
-            .maybe("Last-Modified", validators.last_modified())
+            .with_optional("Last-Modified", validators.last_modified())
             .with("Cache-Control", format!("private, max-age={}", self.seconds_left(now)))
     }
 
@@ -111,7 +111,7 @@ fn asked_range(method: Method, request: &Variables) -> Option<&str> {
 }
 
 fn unsatisfiable(size: u64) -> Response {
-    Response::passing(416).with("Content-Range", format!("bytes */{size}")).with("Content-Length", "0")
+    Response::no_store(416).with("Content-Range", format!("bytes */{size}")).with("Content-Length", "0")
 }
 
 /// Documents that a browser would run within our site.

@@ -1,7 +1,7 @@
-//! One visit, from the request to the response: the file if it is fresh, else what `request` answers.
+//! One request of a visitor, up to its response: the file if it is fresh, else what `request` answers.
 //!
-//! Requests that wait have seats: `http.max_waiters` of them, each one byte of a file that an open file can lock. The kernel
-//! lets a lock go with its process, so a killed CGI program leaks no seat.
+//! A request that waits holds one of `http.max_waiters` slots: a lock on one byte of a file. The kernel releases the lock
+//! with the process, so a killed CGI program leaks no slot.
 
 use std::{
     fs::File,
@@ -19,10 +19,10 @@ use nix::{
 use super::{
     client,
     file::OpenFile,
-    negotiation::Wants,
+    negotiation::Representation,
     problem::WebProblem,
     reply::Reply,
-    request::{Form, Method, WebRequest, moment, written},
+    request::{Format, Method, WebRequest, moment, written},
     response::Response,
     url::Address,
     variables::{self, Variables},
@@ -42,7 +42,7 @@ use crate::{
     site,
 };
 
-/// Why a visit ends early.
+/// Why a request ends early.
 enum EarlyEnd {
     Refused(Answer),
     Problem(WebProblem),
@@ -63,16 +63,17 @@ impl<E: Into<Failure>> From<E> for EarlyEnd {
 
 /// Answers one request.
 pub(super) fn respond(context: &Context, variables: &Variables, input: impl Read + AsFd) -> Response {
-    let mut visit = Handler {
+    let mut handler = Handler {
         context,
         now: Stamp::now(),
         reply: Reply { rules: Some(&context.config.http), ..Reply::bare(variables) },
     };
-    let answered = WebRequest::read(variables, input).map_err(EarlyEnd::from).and_then(|wish| visit.answer(wish));
-    answered.unwrap_or_else(|stop| match stop {
-        EarlyEnd::Refused(answer) => Reply { name: None, address: None, again: None, ..visit.reply }.answer(&answer),
-        EarlyEnd::Problem(problem) => visit.reply.problem(&problem),
-        EarlyEnd::Failure(failure) => visit.reply.failure(&explained_at(failure, &context.site)),
+    let answered =
+        WebRequest::read(variables, input).map_err(EarlyEnd::from).and_then(|request| handler.answer(request));
+    answered.unwrap_or_else(|end| match end {
+        EarlyEnd::Refused(answer) => Reply { name: None, address: None, again: None, ..handler.reply }.answer(&answer),
+        EarlyEnd::Problem(problem) => handler.reply.problem(&problem),
+        EarlyEnd::Failure(failure) => handler.reply.failure(&explained_at(failure, &context.site)),
     })
 }
 
@@ -83,62 +84,62 @@ struct Handler<'a> {
 }
 
 impl<'a> Handler<'a> {
-    fn answer(&mut self, mut wish: WebRequest) -> Result<Response, EarlyEnd> {
+    fn answer(&mut self, mut request: WebRequest) -> Result<Response, EarlyEnd> {
         let rules = &self.context.config.http;
-        self.reply.form = wish.form;
-        let exporter = self.exporter(&wish)?;
-        let ask = Ask::parse(&self.context.config, &wish.exporter, &wish.values).map_err(EarlyEnd::Refused)?;
-        if wish.refresh && rules.refresh.is_some() {
-            wish.after = Some(written(self.now));
+        self.reply.format = request.format;
+        let exporter = self.exporter(&request)?;
+        let ask = Ask::parse(&self.context.config, &request.exporter, &request.values).map_err(EarlyEnd::Refused)?;
+        if request.refresh && rules.refresh.is_some() {
+            request.after = Some(written(self.now));
         }
-        let after = moment(wish.after.as_deref(), rules.refresh, self.now)?;
-        let speculative = wish.method == Method::Head || self.is_speculative(&wish);
-        let ask = Ask { after, no_enqueue: self.only_looks(&wish), speculative, ..ask };
+        let after = moment(request.after.as_deref(), rules.refresh, self.now)?;
+        let speculative = request.method == Method::Head || self.is_speculative(&request);
+        let ask = Ask { after, no_enqueue: self.must_not_enqueue(&request), speculative, ..ask };
         self.reply.name = Some(request::download_name(exporter, &ask.values));
-        let address = wish.address(self.reply.variables);
-        // A page that came back to a task would start it again and again.
+        let address = request.address(self.reply.variables);
+        // A page that reloaded a task would start it again and again.
         self.reply.again = Some(settled(&address, after));
         self.reply.address = self.reply.again.clone().filter(|_| !exporter.is_task());
-        match wish.method {
+        match request.method {
             Method::Post if variables::is_from_elsewhere(self.reply.variables) => Err(WebProblem::Foreign.into()),
-            Method::Post => self.post(&wish, &address, &ask),
-            _ if wish.refresh && after.is_some() => Ok(see_other(&wish, &address)),
-            _ => self.get(&wish, &ask),
+            Method::Post => self.post(&request, &address, &ask),
+            _ if request.refresh && after.is_some() => Ok(see_other(&request, &address)),
+            _ => self.get(&request, &ask),
         }
     }
 
-    fn exporter(&self, wish: &WebRequest) -> Result<&'a Exporter, WebProblem> {
-        let name = std::str::from_utf8(&wish.exporter).map_err(|_| WebProblem::Unknown)?;
+    fn exporter(&self, request: &WebRequest) -> Result<&'a Exporter, WebProblem> {
+        let name = std::str::from_utf8(&request.exporter).map_err(|_| WebProblem::Unknown)?;
         self.context.config.exporters.get(name).filter(|exporter| exporter.web).ok_or(WebProblem::Unknown)
     }
 
-    fn only_looks(&self, wish: &WebRequest) -> bool {
+    fn must_not_enqueue(&self, request: &WebRequest) -> bool {
         let by_button = self.context.config.http.enqueue_on == EnqueueOn::Post;
-        wish.method != Method::Post && (by_button || wish.only_looks() || self.is_speculative(wish))
+        request.method != Method::Post && (by_button || request.must_not_enqueue() || self.is_speculative(request))
     }
 
-    fn is_speculative(&self, wish: &WebRequest) -> bool {
-        wish.method != Method::Post && variables::is_speculative(self.reply.variables)
+    fn is_speculative(&self, request: &WebRequest) -> bool {
+        request.method != Method::Post && variables::is_speculative(self.reply.variables)
     }
 
-    /// What was queued is told by the GET that follows; what could not be queued, at once.
-    fn post(&self, wish: &WebRequest, address: &Address, ask: &Ask) -> Result<Response, EarlyEnd> {
+    /// Redirects to the GET that shows the state; a refusal is the answer itself.
+    fn post(&self, request: &WebRequest, address: &Address, ask: &Ask) -> Result<Response, EarlyEnd> {
         let state = match self.fresh(ask)? {
             Some(_) => Answer::new(State::Ready),
             None => self.look_up(ask)?,
         };
         match state.state {
             State::Unavailable | State::Limited | State::Invalid | State::Unknown => Ok(self.reply.answer(&state)),
-            _ => Ok(see_other(wish, address)),
+            _ => Ok(see_other(request, address)),
         }
     }
 
-    fn get(&self, wish: &WebRequest, ask: &Ask) -> Result<Response, EarlyEnd> {
+    fn get(&self, request: &WebRequest, ask: &Ask) -> Result<Response, EarlyEnd> {
         if let Some((file, cached)) = self.fresh(ask)? {
-            return Ok(self.ready(wish, ask, file, cached));
+            return Ok(self.ready(request, ask, file, cached));
         }
         let answer = self.look_up(ask)?;
-        let answer = self.waited(wish, ask, answer)?;
+        let answer = self.wait(request, ask, answer)?;
         if answer.state != State::Ready {
             return Ok(self.reply.answer(&answer));
         }
@@ -146,12 +147,12 @@ impl<'a> Handler<'a> {
             return Ok(self.reply.done(&answer));
         }
         match self.context.cache.open(&ask.filename)? {
-            Some((file, cached)) => Ok(self.ready(wish, ask, file, cached)),
+            Some((file, cached)) => Ok(self.ready(request, ask, file, cached)),
             None => Ok(self.reply.answer(&Answer::new(State::Unavailable))),
         }
     }
 
-    /// The file, opened, if it is fresh as it was opened and nothing more is asked of it.
+    /// The file, opened, if it is fresh and the request demands no newer one. Its age is judged by the file that was opened.
     fn fresh(&self, ask: &Ask) -> Result<Option<(File, Cached)>, EarlyEnd> {
         if ask.after.is_some() || ask.exporter.is_task() {
             return Ok(None);
@@ -164,8 +165,8 @@ impl<'a> Handler<'a> {
         freshness(cached.made, self.now, exporter.ttl, exporter.stale)
     }
 
-    fn ready(&self, wish: &WebRequest, ask: &Ask, file: File, cached: Cached) -> Response {
-        if self.reply.wants() == Wants::Json || matches!(wish.form, Some(Form::Page(_))) {
+    fn ready(&self, request: &WebRequest, ask: &Ask, file: File, cached: Cached) -> Response {
+        if self.reply.representation() == Representation::Json || matches!(request.format, Some(Format::Page(_))) {
             return self.reply.answer(&request::ready(ask, &cached, self.now));
         }
         let ready = OpenFile {
@@ -177,10 +178,10 @@ impl<'a> Handler<'a> {
             stale: self.age(ask.exporter, &cached) != Freshness::Fresh,
             cached,
         };
-        ready.response(&self.context.config.http.sendfile, wish.method, self.reply.variables, self.now)
+        ready.response(&self.context.config.http.sendfile, request.method, self.reply.variables, self.now)
     }
 
-    /// What does not fit its exporter is told as if nothing else had been said.
+    /// A request that does not fit its exporter ends early: its answer names no file and no address.
     fn look_up(&self, ask: &Ask) -> Result<Answer, EarlyEnd> {
         let answer = request::answer(self.context, ask, &|| self.client())?;
         match answer.state {
@@ -189,49 +190,50 @@ impl<'a> Handler<'a> {
         }
     }
 
-    /// The visitor's name, which only a row needs.
+    /// The client to whom a queued job is counted.
     fn client(&self) -> Option<Vec<u8>> {
         let client = client::of(self.reply.variables, &self.context.config.http.client);
         if client.is_missing {
-            self.note_missing();
+            self.note_missing_client();
         }
         client.name
     }
 
-    /// Without what `http.client` names, all visitors behind a proxy are one client: an admin has to know.
-    fn note_missing(&self) {
+    /// Where the variable that `http.client` names is missing, all visitors behind a proxy are one client: an administrator
+    /// has to know.
+    fn note_missing_client(&self) {
         match self.context.site.note_unnamed() {
             Ok(true) => logging::diagnostic_line(
-                "the server does not set what client in [http] names; REMOTE_ADDR is taken instead",
+                "the web server does not set the variable that client in [http] names; REMOTE_ADDR is used instead",
             ),
             Ok(false) => {}
             Err(error) => logging::diagnostic_line(format_args!(
-                "cannot note in {}: {error}",
+                "cannot write {}: {error}",
                 self.context.site.unnamed().display()
             )),
         }
     }
 
-    /// Holds the answer while there is a seat and hope that it becomes a better one.
-    fn waited(&self, wish: &WebRequest, ask: &Ask, answer: Answer) -> Result<Answer, EarlyEnd> {
+    /// Waits for a better answer, as long as the request allows and if a slot is free.
+    fn wait(&self, request: &WebRequest, ask: &Ask, answer: Answer) -> Result<Answer, EarlyEnd> {
         let rules = &self.context.config.http;
-        let limit = wish.wait.unwrap_or_default().min(rules.max_wait);
+        let limit = request.wait.unwrap_or_default().min(rules.max_wait);
         let pending = matches!(answer.state, State::Queued | State::Started);
-        if !pending || limit == Duration::ZERO || ask.speculative || wish.method != Method::Get {
+        if !pending || limit == Duration::ZERO || ask.speculative || request.method != Method::Get {
             return Ok(answer);
         }
-        match self.seat() {
-            Some(_seat) => Ok(request::until_settled(self.context, ask, answer, limit)?),
+        match self.slot() {
+            Some(_slot) => Ok(request::until_settled(self.context, ask, answer, limit)?),
             None => Ok(answer),
         }
     }
 
-    /// A seat for one who waits. Where there can be none, the answer comes at once.
-    fn seat(&self) -> Option<Slot> {
+    /// A slot to wait in. Without one the answer is sent at once.
+    fn slot(&self) -> Option<WaitSlot> {
         let file = self.context.site.waiters();
-        take(&file, self.context.config.http.max_waiters).unwrap_or_else(|error| {
+        take_slot(&file, self.context.config.http.max_waiters).unwrap_or_else(|error| {
             logging::diagnostic_line(format_args!(
-                "cannot use {}: {error}; nobody can wait for a file",
+                "cannot use {}: {error}; requests are answered without waiting",
                 file.display()
             ));
             None
@@ -239,38 +241,39 @@ impl<'a> Handler<'a> {
     }
 }
 
-/// The address for whoever comes back: with the moment that counts now, as "younger than a minute" would mean another
-/// one each time.
+/// The address for later requests. It has the moment that `after` means now, as "younger than a minute" would mean
+/// another moment each time.
 fn settled(address: &Address, after: Option<Stamp>) -> Address {
-    // Its last digit will be counted up again.
+    // The moment is rounded up when it is read again.
     after.map_or_else(|| address.clone(), |after| address.with("after", &written(after.plus_ms(-1))))
 }
 
-/// On to the same thing by GET.
-fn see_other(wish: &WebRequest, address: &Address) -> Response {
-    let onward = wish.manner().into_iter().fold(address.clone(), |address, (word, value)| address.with(word, &value));
-    Response::passing(303).with("Location", onward.to_string()).with("Content-Length", "0")
+/// Redirects to the same address by GET.
+fn see_other(request: &WebRequest, address: &Address) -> Response {
+    let onward =
+        request.answer_options().into_iter().fold(address.clone(), |address, (word, value)| address.with(word, &value));
+    Response::no_store(303).with("Location", onward.to_string()).with("Content-Length", "0")
 }
 
-/// A seat; it is free again when this is dropped.
+/// A slot; it is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Slot {
+struct WaitSlot {
     _file: File,
 }
 
-/// Takes a free seat of `many` in `file`, which is made if it is not there. `None`: all are taken.
-pub(super) fn take(file: &Path, many: u32) -> io::Result<Option<Slot>> {
+/// Takes a free one of `many` slots in `file`, which is created if it is missing. `None`: all are taken.
+fn take_slot(file: &Path, many: u32) -> io::Result<Option<WaitSlot>> {
     let file = site::open_shared(file)?;
-    let free = (0..many).any(|seat| lock(&file, seat));
-    Ok(free.then_some(Slot { _file: file }))
+    let free = (0..many).any(|slot| lock(&file, slot));
+    Ok(free.then_some(WaitSlot { _file: file }))
 }
 
-fn lock(file: &File, seat: u32) -> bool {
+fn lock(file: &File, slot: u32) -> bool {
     #[expect(clippy::cast_possible_truncation, reason = "both are small; C only has other types for them")]
     let byte = libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: seat.into(),
+        l_start: slot.into(),
         l_len: 1,
         l_pid: 0,
     };
@@ -282,15 +285,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_as_many_seats_as_configured() {
+    fn there_are_as_many_slots_as_configured() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("waiters");
-        let first = take(&file, 2).unwrap();
-        let second = take(&file, 2).unwrap();
+        let first = take_slot(&file, 2).unwrap();
+        let second = take_slot(&file, 2).unwrap();
         assert!(first.is_some() && second.is_some());
-        assert!(take(&file, 2).unwrap().is_none());
+        assert!(take_slot(&file, 2).unwrap().is_none());
         drop(first);
-        assert!(take(&file, 2).unwrap().is_some());
-        assert!(take(&file, 0).unwrap().is_none());
+        assert!(take_slot(&file, 2).unwrap().is_some());
+        assert!(take_slot(&file, 0).unwrap().is_none());
     }
 }

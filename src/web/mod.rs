@@ -1,8 +1,8 @@
 //! The web front: one request of a web server by CGI/1.1 (RFC 3875) in, one answer in HTTP out.
 //!
-//! Everything about a request is decided before the first byte of its answer is written, so that a fault, even a
-//! panic, can still be answered by a status of its own. A fresh file costs the configuration and one open file; only a
-//! miss opens the database.
+//! Everything about a request is decided before the first byte of its answer is written, so that an internal error, even
+//! a panic, can still be answered with 500. For a fresh file the program reads the configuration and opens that file; only
+//! a miss opens the database.
 
 mod body;
 mod client;
@@ -29,7 +29,7 @@ use super::{
     web::{reply::Reply, response::Response, variables::Variables},
 };
 
-/// What a web server can start.
+/// What a web server can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// For visitors who want a file.
@@ -39,8 +39,8 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// The names under which the program is a CGI program whatever the words are: a link of this name to it spares
-    /// each request the shell of the script in `bin/`.
+    /// The names under which the program is a CGI program whatever its arguments are: with a link of this name no request
+    /// needs the shell script in `bin/`.
     fn called(name: &OsString) -> Option<Self> {
         match Path::new(name).file_name()?.to_str()? {
             "pressroom.cgi" => Some(Self::Request),
@@ -66,11 +66,11 @@ impl Endpoint {
         }
     }
 
-    /// The answer when answering has failed.
-    fn fault(self, variables: &Variables) -> Response {
+    /// The answer to an internal error.
+    fn internal_error(self, variables: &Variables) -> Response {
         match self {
-            Self::Request => Reply::bare(variables).fault(),
-            Self::Status => status::fault(variables),
+            Self::Request => Reply::bare(variables).internal_error(),
+            Self::Status => status::internal_error(variables),
         }
     }
 }
@@ -79,22 +79,22 @@ impl Endpoint {
 /// before it; if the program was called as one of them, this name. What follows was passed on by a web server and is
 /// ignored.
 pub fn words_before(words: &[OsString]) -> Option<(Endpoint, &[OsString])> {
-    if let Some(front) = words.first().and_then(Endpoint::called) {
-        return Some((front, &words[..1]));
+    if let Some(endpoint) = words.first().and_then(Endpoint::called) {
+        return Some((endpoint, &words[..1]));
     }
-    let (at, front) = words.iter().enumerate().find_map(|(at, word)| Some((at, Endpoint::named(word)?)))?;
+    let (at, endpoint) = words.iter().enumerate().find_map(|(at, word)| Some((at, Endpoint::named(word)?)))?;
     words.get(at + 1).filter(|word| *word == "--cgi")?;
-    Some((front, &words[..at]))
+    Some((endpoint, &words[..at]))
 }
 
-/// Answers the request that the environment describes. Ends well whatever the status: the answer tells.
-pub fn serve(front: Endpoint, global: &Global) -> Result<(), Failure> {
+/// Answers the request that the environment describes. The exit status is 0 whatever the HTTP status is.
+pub fn serve(endpoint: Endpoint, global: &Global) -> Result<(), Failure> {
     let variables = Variables::of_process();
     if variables.bytes("REQUEST_METHOD").is_none() {
         return Err(Failure::because(Exit::Usage, "--cgi is for web servers: REQUEST_METHOD is not set"));
     }
-    let answered = std::panic::catch_unwind(AssertUnwindSafe(|| front.respond(global, &variables)));
-    let response = answered.unwrap_or_else(|_| front.fault(&variables));
+    let answered = std::panic::catch_unwind(AssertUnwindSafe(|| endpoint.respond(global, &variables)));
+    let response = answered.unwrap_or_else(|_| endpoint.internal_error(&variables));
     let response = if variables.is_head() { response.without_body() } else { response };
     match response.send(std::io::stdout()) {
         Err(error) if !response::is_gone(&error) => {
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn words_of_a_server_do_not_count() {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let before = |text: &str| words_before(&words(text)).map(|(front, before)| (front, before.len()));
+        let before = |text: &str| words_before(&words(text)).map(|(endpoint, before)| (endpoint, before.len()));
         assert_eq!(before("pressroom request --cgi"), Some((Endpoint::Request, 1)));
         assert_eq!(before("pressroom --config x request --cgi --help tick"), Some((Endpoint::Request, 3)));
         assert_eq!(before("pressroom -v status --cgi --format json"), Some((Endpoint::Status, 2)));

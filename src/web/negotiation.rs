@@ -1,40 +1,40 @@
-//! What the client can read (RFC 9110, section 12): `Accept` tells whether it wants the JSON, the page, or nothing but the
-//! file, `Accept-Language` the first of the reader's languages that we have (RFC 4647, lookup). Both are lists whose members
-//! carry a weight: `de;q=0.8, en`.
+//! Content negotiation (RFC 9110, section 12): `Accept` decides between JSON, a page and a line of text, `Accept-Language`
+//! selects the first of the reader's languages that we have (RFC 4647, lookup). Both are lists whose members carry a
+//! weight: `de;q=0.8, en`.
 
 use std::cmp::Reverse;
 
-/// What a client can use while there is no file.
+/// The form of an answer while there is no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wants {
-    /// JSON is named, and nothing is wanted more.
+pub(super) enum Representation {
+    /// JSON is named, and HTML is not preferred to it.
     Json,
     /// HTML is named: a browser.
     Page,
-    /// Neither is named: curl, wget or a reader app, which would save a page in place of the file.
+    /// One line of text, since neither is named: curl, wget or a reader app would save a page in place of the file.
     Line,
 }
 
-/// What this header asks for by name. Wildcards name nothing, so `*/*` and a missing header are [`Wants::Line`].
-pub(super) fn wants(accept: &str) -> Wants {
+/// What this header names. Wildcards name nothing, so `*/*` and a missing header are [`Representation::Line`].
+pub(super) fn representation(accept: &str) -> Representation {
     let ranges: Vec<_> = list(accept).collect();
     let of = |kind: &str| ranges.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind)).map_or(0, |(_, q)| *q);
     let json = of("application/json");
     match of("text/html").max(of("application/xhtml+xml")) {
-        html if json > html => Wants::Json,
-        0 => Wants::Line,
-        _ => Wants::Page,
+        html if json > html => Representation::Json,
+        0 => Representation::Line,
+        _ => Representation::Page,
     }
 }
 
-/// What is spoken when nothing else fits.
+/// The language when none of the reader's is available.
 pub(super) const FALLBACK: &str = "en";
-/// More than any browser sends: nobody makes us look up a million languages.
-const MOST: usize = 20;
+/// More than any browser sends, so that no client makes us look up a million languages.
+const MAX_LANGUAGES: usize = 20;
 
 /// The best language for which `has` answers yes, as a lower-case tag such as `de` or `pt-br`.
 pub(super) fn choose(accept_language: &str, has: impl Fn(&str) -> bool) -> String {
-    let mut wanted: Vec<_> = list(accept_language).take(MOST).filter(|(_, weight)| *weight > 0).collect();
+    let mut wanted: Vec<_> = list(accept_language).take(MAX_LANGUAGES).filter(|(_, weight)| *weight > 0).collect();
     wanted.sort_by_key(|(_, weight)| Reverse(*weight)); // stable: equals stay in the reader's order
     let found = wanted.iter().filter(|(tag, _)| is_tag(tag)).find_map(|(tag, _)| lookup(tag, &has));
     found.unwrap_or_else(|| FALLBACK.to_owned())
@@ -52,7 +52,7 @@ fn is_tag(tag: &str) -> bool {
     (2..=35).contains(&tag.len()) && tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// The members and their weights in thousandths, as they come. A weight that is none counts as nothing.
+/// The members and their weights in thousandths, in the order of the list. An invalid weight counts as 0.
 pub(super) fn list(text: &str) -> impl Iterator<Item = (&str, u16)> {
     let members = text.split(',').map(|member| {
         let mut parts = member.split(';').map(str::trim);
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn what_is_named_counts_and_wildcards_name_nothing() {
-        let cases: [(Wants, &[&str]); 3] = [
+        let cases: [(Representation, &[&str]); 3] = [
             (
-                Wants::Json,
+                Representation::Json,
                 &[
                     "application/json",
                     "Application/JSON; charset=utf-8",
@@ -92,7 +92,7 @@ mod tests {
                 ],
             ),
             (
-                Wants::Page,
+                Representation::Page,
                 &[
                     "text/html",
                     "TEXT/HTML;level=1",
@@ -104,7 +104,7 @@ mod tests {
                 ],
             ),
             (
-                Wants::Line,
+                Representation::Line,
                 &[
                     "",
                     "*/*",
@@ -123,7 +123,7 @@ mod tests {
         ];
         for (wanted, headers) in cases {
             for header in headers {
-                assert_eq!(wants(header), wanted, "{header}");
+                assert_eq!(representation(header), wanted, "{header}");
             }
         }
     }

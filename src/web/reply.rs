@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    negotiation::{self, Wants},
+    negotiation::{self, Representation},
     page::{self, PageSubject},
     problem::WebProblem,
-    request::Form,
+    request::Format,
     response::Response,
     translations::{Templates, Words},
     url::{self, Address},
@@ -29,7 +29,7 @@ pub(super) struct Reply<'a> {
     pub(super) variables: &'a Variables,
     /// `None`: there is no usable configuration.
     pub(super) rules: Option<&'a HttpRules>,
-    pub(super) form: Option<Form>,
+    pub(super) format: Option<Format>,
     /// The file's name for the visitor.
     pub(super) name: Option<String>,
     /// Where a page comes back to by itself, and where the file will be.
@@ -42,13 +42,14 @@ impl<'a> Reply<'a> {
     pub(super) fn bare(variables: &'a Variables) -> Self {
         let query = url::decode(variables.query());
         let wants_json = query.iter().any(|(name, value)| name == b"format" && matches!(&**value, b"json" | b"look"));
-        let form = wants_json.then_some(Form::Json);
-        Self { variables, rules: None, form, name: None, address: None, again: None }
+        let format = wants_json.then_some(Format::Json);
+        Self { variables, rules: None, format, name: None, address: None, again: None }
     }
 
     /// An answer in the words of `request`.
     pub(super) fn answer(&self, answer: &Answer) -> Response {
-        let response = Response::passing(self.status(answer.state)).maybe("Retry-After", self.retry_after(answer));
+        let response =
+            Response::no_store(self.status(answer.state)).with_optional("Retry-After", self.retry_after(answer));
         let reason = answer.misfit.as_ref().map(Misfit::for_visitors);
         let told = Answer { reason: reason.or_else(|| answer.reason.clone()), ..answer.clone() };
         self.said(response, page::state_word(answer.state), &told)
@@ -56,13 +57,13 @@ impl<'a> Reply<'a> {
 
     /// A task has been carried out; there is nothing to fetch.
     pub(super) fn done(&self, answer: &Answer) -> Response {
-        self.said(Response::passing(200), "done", answer)
+        self.said(Response::no_store(200), "done", answer)
     }
 
     pub(super) fn problem(&self, problem: &WebProblem) -> Response {
         let allow = (*problem == WebProblem::Method).then_some("GET, HEAD, POST");
         let answer = problem.answer();
-        let response = Response::passing(problem.status()).maybe("Allow", allow);
+        let response = Response::no_store(problem.status()).with_optional("Allow", allow);
         self.said(response, page::state_word(answer.state), &answer)
     }
 
@@ -74,12 +75,12 @@ impl<'a> Reply<'a> {
         if let Some(error) = &failure.error {
             logging::diagnostic_line(format_args!("{error:#}"));
         }
-        self.fault()
+        self.internal_error()
     }
 
-    pub(super) fn fault(&self) -> Response {
-        let response = Response::passing(500);
-        if self.wants() == Wants::Json {
+    pub(super) fn internal_error(&self) -> Response {
+        let response = Response::no_store(500);
+        if self.representation() == Representation::Json {
             let text = "{\"reason\":\"the server has a fault\",\"state\":\"error\"}\n";
             return response.text("application/json", text.to_owned());
         }
@@ -96,7 +97,7 @@ impl<'a> Reply<'a> {
             _ if !pending && state != State::Absent => status(state, rules),
             _ if variables::is_speculative(self.variables) => 503,
             _ if self.variables.is_head() => 202,
-            _ if pending && self.wants() == Wants::Line => rules.pending_status,
+            _ if pending && self.representation() == Representation::Line => rules.pending_status,
             _ => status(state, rules),
         }
     }
@@ -106,23 +107,23 @@ impl<'a> Reply<'a> {
     }
 
     /// What the client can use, by `format=` or else by `Accept`.
-    pub(super) fn wants(&self) -> Wants {
-        let named = || negotiation::wants(self.variables.text("HTTP_ACCEPT").unwrap_or_default());
-        match self.form {
-            Some(Form::Json | Form::Look) => Wants::Json,
-            Some(Form::Page(_)) => Wants::Page,
+    pub(super) fn representation(&self) -> Representation {
+        let named = || negotiation::representation(self.variables.text("HTTP_ACCEPT").unwrap_or_default());
+        match self.format {
+            Some(Format::Json | Format::Look) => Representation::Json,
+            Some(Format::Page(_)) => Representation::Page,
             // Who wants the file itself would take JSON for it.
-            Some(Form::File) if named() != Wants::Page => Wants::Line,
-            _ if variables::is_speculative(self.variables) => Wants::Line,
+            Some(Format::File) if named() != Representation::Page => Representation::Line,
+            _ if variables::is_speculative(self.variables) => Representation::Line,
             _ => named(),
         }
     }
 
     fn said(&self, response: Response, state: &'static str, answer: &Answer) -> Response {
-        match self.wants() {
-            Wants::Json => response.text("application/json", json(answer, self.address.as_ref())),
-            Wants::Line => line(response, self.templates(), self.language(), state, answer),
-            Wants::Page => self.page(response, state, answer),
+        match self.representation() {
+            Representation::Json => response.text("application/json", json(answer, self.address.as_ref())),
+            Representation::Line => line(response, self.templates(), self.language(), state, answer),
+            Representation::Page => self.page(response, state, answer),
         }
     }
 
@@ -135,7 +136,7 @@ impl<'a> Reply<'a> {
     }
 
     fn page(&self, response: Response, state: &'static str, answer: &Answer) -> Response {
-        let turn = if let Some(Form::Page(turn)) = self.form { turn } else { 0 };
+        let turn = if let Some(Format::Page(turn)) = self.format { turn } else { 0 };
         let by_button = self.rules.is_some_and(|rules| rules.enqueue_on == EnqueueOn::Post);
         let posted = self.variables.text("REQUEST_METHOD") == Some("POST");
         // What went wrong before the request was understood may go well the next time.

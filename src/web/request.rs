@@ -1,5 +1,5 @@
-//! What a visitor asks for: the exporter, its parameters, and the few words that have a meaning of their own, among them
-//! `after=` and `refresh=1`, which ask for a copy that is new enough, as far as `http.refresh` allows.
+//! What a visitor requests: the exporter, its parameters, and the few reserved parameters, among them `after=` and
+//! `refresh=1`, which require a copy that is new enough, as far as `http.refresh` allows.
 
 use std::{io::Read, os::fd::AsFd, time::Duration};
 
@@ -18,11 +18,11 @@ pub(super) enum Method {
     Post,
 }
 
-/// `format=`: what form the answer has, whatever `Accept` says.
+/// `format=`: the form of the answer, whatever `Accept` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Format {
     Json,
-    /// JSON, and nothing is queued: how a page looks again.
+    /// JSON, and nothing is queued: how a page checks again.
     Look,
     /// A page in every state, a ready file's included; the number of times that it has reloaded itself.
     Page(u32),
@@ -38,7 +38,7 @@ pub(super) struct WebRequest {
     pub(super) exporter_in_query: bool,
     /// Decoded, in the order in which they were given.
     pub(super) values: Vec<Pair>,
-    pub(super) form: Option<Form>,
+    pub(super) format: Option<Format>,
     pub(super) after: Option<String>,
     pub(super) wait: Option<Duration>,
     pub(super) refresh: bool,
@@ -67,40 +67,40 @@ impl WebRequest {
             (Some(_), Some(_)) => return Err(twice("exporter")),
             (path, query) => path.or(query.map(String::into_bytes)).ok_or(WebProblem::Unknown)?,
         };
-        let form = take(&mut pairs, "format")?.map(|text| form(&text)).transpose()?.flatten();
+        let format = take(&mut pairs, "format")?.map(|text| format(&text)).transpose()?.flatten();
         let after = take(&mut pairs, "after")?.filter(|text| !text.is_empty());
         let wait = take(&mut pairs, "wait")?.map(|text| wait(&text)).transpose()?;
         let refresh = take(&mut pairs, "refresh")?.map_or(Ok(false), |text| yes_or_no(&text))?;
-        Ok(Self { method, exporter, exporter_in_query, values: pairs, form, after, wait, refresh })
+        Ok(Self { method, exporter, exporter_in_query, values: pairs, format, after, wait, refresh })
     }
 
-    /// Whether it asks how a job stands and wants none: what was cancelled or given up is not queued again by a page
-    /// that is still open somewhere.
-    pub(super) fn only_looks(&self) -> bool {
-        self.method == Method::Head || matches!(self.form, Some(Form::Look | Form::Page(1..)))
+    /// Whether it only asks for the state of a job: a page that is still open somewhere must not queue again what was
+    /// cancelled or given up.
+    pub(super) fn must_not_enqueue(&self) -> bool {
+        self.method == Method::Head || matches!(self.format, Some(Format::Look | Format::Page(1..)))
     }
 
-    /// Where the same is asked for: without the words that say how to answer.
+    /// The address of the same file or task, without the parameters that say how to answer.
     pub(super) fn address(&self, variables: &Variables) -> Address {
         let exporter = self.exporter_in_query.then(|| (b"exporter".to_vec(), self.exporter.clone()));
         let after = self.after.iter().map(|after| ("after".to_owned(), after.clone()));
         Address::of(variables, exporter.iter().chain(&self.values).map(url::lossy).chain(after))
     }
 
-    /// The words that say how to answer, as they are written.
-    pub(super) fn manner(&self) -> Vec<(&'static str, String)> {
+    /// The parameters that say how to answer, as they are written.
+    pub(super) fn answer_options(&self) -> Vec<(&'static str, String)> {
         let wait = self.wait.map(|wait| ("wait", humantime::format_duration(wait).to_string()));
-        let form = self.form.map(|form| match form {
-            Form::Json => "json",
-            Form::Look => "look",
-            Form::Page(_) => "page",
-            Form::File => "file",
+        let format = self.format.map(|format| match format {
+            Format::Json => "json",
+            Format::Look => "look",
+            Format::Page(_) => "page",
+            Format::File => "file",
         });
-        wait.into_iter().chain(form.map(|form| ("format", form.to_owned()))).collect()
+        wait.into_iter().chain(format.map(|format| ("format", format.to_owned()))).collect()
     }
 }
 
-/// `Err`: one that is not known here.
+/// An unknown method is an error.
 pub(super) fn method(variables: &Variables) -> Result<Method, WebProblem> {
     match variables.text("REQUEST_METHOD") {
         Some("GET") => Ok(Method::Get),
@@ -110,7 +110,7 @@ pub(super) fn method(variables: &Variables) -> Result<Method, WebProblem> {
     }
 }
 
-/// The path's only segment. There is nothing below an exporter.
+/// The only segment of the path; there is nothing below an exporter.
 fn exporter_in_path(path: &[u8]) -> Result<Option<Vec<u8>>, WebProblem> {
     let path = path.strip_prefix(b"/").unwrap_or(path);
     let path = path.strip_suffix(b"/").unwrap_or(path);
@@ -120,7 +120,7 @@ fn exporter_in_path(path: &[u8]) -> Result<Option<Vec<u8>>, WebProblem> {
     Ok((!path.is_empty()).then(|| path.to_vec()))
 }
 
-/// The one value of a word that no exporter may use as a parameter.
+/// Takes out the one value of a reserved parameter.
 fn take(pairs: &mut Vec<Pair>, word: &'static str) -> Result<Option<String>, WebProblem> {
     let mut found = pairs.extract_if(.., |(name, _)| name == word.as_bytes()).map(|(_, value)| value);
     let value = found.next();
@@ -135,20 +135,20 @@ fn twice(word: &'static str) -> WebProblem {
     WebProblem::Bad(Misfit::WordRepeated(word))
 }
 
-fn form(text: &str) -> Result<Option<Form>, WebProblem> {
-    let page = |count: &str| count.parse().ok().map(Form::Page);
-    let form = match text {
+fn format(text: &str) -> Result<Option<Format>, WebProblem> {
+    let page = |count: &str| count.parse().ok().map(Format::Page);
+    let format = match text {
         "" => return Ok(None),
-        "json" => Some(Form::Json),
-        "look" => Some(Form::Look),
-        "file" => Some(Form::File),
-        "page" => Some(Form::Page(0)),
+        "json" => Some(Format::Json),
+        "look" => Some(Format::Look),
+        "file" => Some(Format::File),
+        "page" => Some(Format::Page(0)),
         text => text.strip_prefix("page.").and_then(page),
     };
-    form.map(Some).ok_or(WebProblem::Bad(Misfit::Said("format is json, look, page or file")))
+    format.map(Some).ok_or(WebProblem::Bad(Misfit::Said("format is json, look, page or file")))
 }
 
-/// `30s` or, as one would write by hand, `30`.
+/// `30s`, or `30` for seconds.
 fn wait(text: &str) -> Result<Duration, WebProblem> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     let duration = seconds.or_else(|| humantime::parse_duration(text).ok());
@@ -166,8 +166,8 @@ fn yes_or_no(text: &str) -> Result<bool, WebProblem> {
 /// How far ahead `after` may lie: clocks differ a little.
 const AHEAD_MS: i64 = 5_000;
 
-/// The moment since when the making must have begun. `allowed` is the age below which a copy counts all the same;
-/// without it visitors get what there is.
+/// The moment after which the export must have begun. A copy that is younger than `allowed` counts in any case; without
+/// `allowed` every copy does.
 pub(super) fn moment(after: Option<&str>, allowed: Option<Duration>, now: Stamp) -> Result<Option<Stamp>, WebProblem> {
     let Some(text) = after else { return Ok(None) };
     let no_time = |sentence| WebProblem::Bad(Misfit::NotATime { text: text.to_owned(), sentence });
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(get("/epub/", "").unwrap().exporter, b"epub");
         assert_eq!(get("/epub", "exporter=epub").unwrap_err().status(), 400);
         for nowhere in ["", "/", "//", "/../../etc/passwd", "/epub/../pdf", "/epub/x", "/epub//"] {
-            assert_eq!(get(nowhere, "").map(|wish| wish.exporter), Err(WebProblem::Unknown), "{nowhere}");
+            assert_eq!(get(nowhere, "").map(|request| request.exporter), Err(WebProblem::Unknown), "{nowhere}");
         }
     }
 
@@ -218,11 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn words_with_a_meaning_are_no_parameters() {
-        let wish = get("/epub", "format=page.7&wait=1m&refresh=1&after=@1&title=A").unwrap();
-        assert_eq!(wish.form, Some(Form::Page(7)));
-        assert_eq!((wish.wait, wish.refresh, wish.after.as_deref()), (Some(Duration::from_mins(1)), true, Some("@1")));
-        assert_eq!(wish.values.len(), 1);
+    fn reserved_parameters_are_not_the_exporters() {
+        let request = get("/epub", "format=page.7&wait=1m&refresh=1&after=@1&title=A").unwrap();
+        assert_eq!(request.format, Some(Format::Page(7)));
+        assert_eq!(
+            (request.wait, request.refresh, request.after.as_deref()),
+            (Some(Duration::from_mins(1)), true, Some("@1"))
+        );
+        assert_eq!(request.values.len(), 1);
         assert_eq!(get("/epub", "wait=5").unwrap().wait, Some(Duration::from_secs(5)));
         for bad in ["format=xml", "format=page.-1", "wait=soon", "refresh=yes", "wait=1&wait=2", "after=%FF"] {
             assert_eq!(get("/epub", bad).unwrap_err().status(), 400, "{bad}");

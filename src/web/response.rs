@@ -47,7 +47,7 @@ impl Response {
     }
 
     /// An answer that holds for this moment only.
-    pub(super) fn passing(status: u16) -> Self {
+    pub(super) fn no_store(status: u16) -> Self {
         Self::new(status).with("Cache-Control", "no-store")
     }
 
@@ -58,7 +58,7 @@ impl Response {
     }
 
     #[must_use]
-    pub(super) fn maybe(self, name: &'static str, value: Option<impl ToString>) -> Self {
+    pub(super) fn with_optional(self, name: &'static str, value: Option<impl ToString>) -> Self {
         match value {
             Some(value) => self.with(name, value.to_string()),
             None => self,
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_value_stays_in_its_line() {
         let text =
-            sent(Response::passing(400).with("X-A", "a\r\nSet-Cookie: b\u{85}c").text("text/plain", "no\n".into()));
+            sent(Response::no_store(400).with("X-A", "a\r\nSet-Cookie: b\u{85}c").text("text/plain", "no\n".into()));
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert_eq!(body, "no\n");
         assert!(head.starts_with("Status: 400 Bad Request\r\n"), "{head}");

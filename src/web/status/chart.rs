@@ -28,7 +28,7 @@ pub(super) const FIRST: RGBColor = RGBColor(0x2f, 0x7d, 0xc4);
 pub(super) const SECOND: RGBColor = RGBColor(0xb8, 0x62, 0x10);
 const INK: RGBColor = RGBColor(0x77, 0x77, 0x78);
 
-/// How long back.
+/// How far a plot reaches back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlotSpan {
     Hour,
@@ -64,16 +64,16 @@ impl PlotSpan {
         }
     }
 
-    /// Attempts that ended within so long are one point.
-    pub(super) const fn stretch(self) -> Duration {
+    /// Attempts that ended within this time make one point.
+    pub(super) const fn bucket(self) -> Duration {
         match self {
             Self::Hour => Duration::from_mins(2),
             Self::Day => Duration::from_mins(30),
         }
     }
 
-    /// From one time that is written below the plot to the next.
-    pub(super) const fn mark(self) -> Duration {
+    /// Between two labels of the time axis.
+    pub(super) const fn label_interval(self) -> Duration {
         match self {
             Self::Hour => Duration::from_mins(15),
             Self::Day => Duration::from_hours(6),
@@ -156,7 +156,7 @@ impl<'a> Chart<'a> {
 
     /// The axis of the time, its labels in the time zone of the site.
     fn times(&self, area: &Area<'_>) -> Drawn {
-        let mark = millis(self.span.mark());
+        let mark = millis(self.span.label_interval());
         let first = self.start().0.div_euclid(mark) + 1;
         for at in (first..=self.now.0.div_euclid(mark)).map(|number| Stamp(number * mark)) {
             let place = self.place(at);
@@ -176,7 +176,7 @@ impl<'a> Chart<'a> {
     }
 
     fn bars(&self, area: &Area<'_>, line: &Series) -> Drawn {
-        let half = self.span.stretch() / 2;
+        let half = self.span.bucket() / 2;
         for (at, value) in line.points.iter().filter(|(_, value)| *value > 0.0) {
             let (left, right) = (self.place(at.minus(half)), self.place(at.plus(half)));
             let corners = [(left, self.height(*value)), ((right - 1).max(left + 1), BOTTOM)];

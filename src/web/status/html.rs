@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{
     StatusHandler, actions,
-    request::{Asked, StatusPage, StatusRefusal},
+    request::{StatusPage, StatusRefusal, StatusRequest},
 };
 use crate::{
     admin::status,
@@ -45,51 +45,54 @@ const STYLE: &str = include_str!("pages/style.css");
 const LINKS: [(StatusPage, &str); 3] =
     [(StatusPage::Overview, "Overview"), (StatusPage::Jobs, "Jobs"), (StatusPage::History, "History")];
 
-/// What the frame of a page tells.
+/// What the frame of a page shows.
 struct Frame<'a> {
     title: &'a str,
     user: Option<&'a [u8]>,
     current: Option<StatusPage>,
-    said: Option<String>,
+    notice: Option<String>,
     now: Stamp,
 }
 
 /// A page with these values.
 pub(super) fn page(
-    visit: &StatusHandler,
+    handler: &StatusHandler,
     view: &View,
     title: &str,
     template: &str,
     values: Value,
 ) -> Result<Response, StatusRefusal> {
-    let said = actions::said(visit, view)?.map(|said| line(&said));
-    let frame = Frame { title, user: visit.visitor.user, current: Some(visit.asked.page), said, now: visit.now };
-    Ok(render(Response::passing(200), &frame, template, values)?)
+    let notice = actions::notice(handler, view)?.map(|notice| line(&notice));
+    let frame =
+        Frame { title, user: handler.visitor.user, current: Some(handler.request.page), notice, now: handler.now };
+    Ok(render(Response::no_store(200), &frame, template, values)?)
 }
 
-/// A sentence in the form that is wanted. Those who have not logged in get it alone.
+/// The sentence of a refusal, as JSON or as a page. Anonymous visitors get it as a line of text.
 pub(super) fn refusal(variables: &Variables, refusal: &StatusRefusal) -> Response {
     let user = variables::user(variables);
-    let response = Response::passing(refusal.status).maybe("Allow", refusal.allow);
-    let response = response.maybe("Retry-After", (refusal.status == 503).then_some(30));
+    let response = Response::no_store(refusal.status).with_optional("Allow", refusal.allow);
+    let response = response.with_optional("Retry-After", (refusal.status == 503).then_some(30));
     let sentence = if user.is_some() { line(&refusal.sentence) } else { refusal.public_sentence().to_owned() };
-    let asked = Asked::read(variables).ok();
-    if wants_json(variables, asked.as_ref()) {
+    if wants_json(variables, StatusRequest::read(variables).ok().as_ref()) {
         return response.text("application/json", in_json(refusal.status, &sentence));
     }
     if user.is_none() {
         return guarded(response, "").text("text/plain; charset=utf-8", format!("{sentence}\n"));
     }
-    let frame = Frame { title: "No page", user, current: None, said: None, now: Stamp::now() };
+    let frame = Frame { title: "Request refused", user, current: None, notice: None, now: Stamp::now() };
     let plain = format!("{sentence}\n");
     render(response, &frame, "refusal.html", context! { sentence })
-        .unwrap_or_else(|_| Response::passing(500).text("text/plain; charset=utf-8", plain))
+        .unwrap_or_else(|_| Response::no_store(500).text("text/plain; charset=utf-8", plain))
 }
 
-/// Whether a program asks, by `format=json` or else by `Accept`.
-pub(super) fn wants_json(variables: &Variables, asked: Option<&Asked>) -> bool {
-    let format = asked.and_then(|asked| asked.get("format").ok()).flatten();
-    let accept = || negotiation::wants(variables.text("HTTP_ACCEPT").unwrap_or_default()) == negotiation::Wants::Json;
+/// Whether the client wants JSON, by `format=json` or else by `Accept`.
+pub(super) fn wants_json(variables: &Variables, request: Option<&StatusRequest>) -> bool {
+    let format = request.and_then(|request| request.get("format").ok()).flatten();
+    let accept = || {
+        negotiation::representation(variables.text("HTTP_ACCEPT").unwrap_or_default())
+            == negotiation::Representation::Json
+    };
     format.map_or_else(accept, |format| format == "json")
 }
 
@@ -105,7 +108,7 @@ fn render(response: Response, frame: &Frame, template: &str, values: Value) -> a
         title => frame.title,
         user => frame.user.map(|user| line(&String::from_utf8_lossy(user))),
         links => frame.user.map(|_| LINKS.map(|link| link_to(link, frame.current)).to_vec()),
-        said => frame.said.as_deref(),
+        notice => frame.notice.as_deref(),
         now => format::time(frame.now),
         style => STYLE,
         nonce => &*nonce,

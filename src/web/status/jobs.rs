@@ -35,33 +35,33 @@ const FIELDS: [(&str, &str, &str); 6] = [
     ("until", "Until", "1h, or 2026-03-02"),
 ];
 
-pub(super) fn jobs_page(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
-    let mut ids = view.job_ids(&job_query(visit, view)?)?;
+pub(super) fn jobs_page(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
+    let mut ids = view.job_ids(&job_query(handler, view)?)?;
     let more = ids.len() > ROWS as usize;
     ids.truncate(ROWS as usize);
-    let older = ids.last().filter(|_| more).map(|id| link(visit, &id.to_string()));
+    let older = ids.last().filter(|_| more).map(|id| link(handler, &id.to_string()));
     // One that has gone since it was found is left out.
     let jobs: Vec<Job> = ids
         .into_iter()
         .filter_map(|id| view.look_at(id).map(|job| job.and_then(Result::ok)).transpose())
         .collect::<Result<_, _>>()?;
     let values = context! {
-        rows => jobs.iter().map(|job| job_row(visit, job)).collect::<Value>(),
-        fields => fields(visit, view)?,
-        choice => choice(visit, "status", "Status", StatusWord::value_variants().iter().copied().map(word).collect())?,
+        rows => jobs.iter().map(|job| job_row(handler, job)).collect::<Value>(),
+        fields => fields(handler, view)?,
+        choice => choice(handler, "status", "Status", StatusWord::value_variants().iter().copied().map(word).collect())?,
         older,
-        newest => visit.asked.get("below")?.map(|_| link(visit, "")),
+        newest => handler.request.get("below")?.map(|_| link(handler, "")),
     };
-    html::page(visit, view, "Jobs", "jobs.html", values)
+    html::page(handler, view, "Jobs", "jobs.html", values)
 }
 
 /// One more than is shown, to know whether there are more.
-fn job_query(visit: &StatusHandler, view: &View) -> Result<JobQuery, StatusRefusal> {
-    let below = visit.asked.get("below")?;
+fn job_query(handler: &StatusHandler, view: &View) -> Result<JobQuery, StatusRefusal> {
+    let below = handler.request.get("below")?;
     let bad = |_| StatusRefusal::new(400, "below is the id of a job");
     Ok(JobQuery {
-        about: filter::about(view, &filters(visit)?)?,
-        statuses: filter::statuses(&statuses(visit)?),
+        about: filter::about(view, &filters(handler)?)?,
+        statuses: filter::statuses(&statuses(handler)?),
         order: JobOrder::Id,
         reverse: true,
         limit: Some(ROWS + 1),
@@ -70,8 +70,8 @@ fn job_query(visit: &StatusHandler, view: &View) -> Result<JobQuery, StatusRefus
 }
 
 /// What the fields of the form say.
-fn filters(visit: &StatusHandler) -> Result<Filters, StatusRefusal> {
-    let get = |name| visit.asked.get(name);
+fn filters(handler: &StatusHandler) -> Result<Filters, StatusRefusal> {
+    let get = |name| handler.request.get(name);
     let which = Which {
         exporter: get("exporter")?,
         params: get("param")?.into_iter().collect(),
@@ -82,8 +82,8 @@ fn filters(visit: &StatusHandler) -> Result<Filters, StatusRefusal> {
 }
 
 /// The status that is asked for.
-fn statuses(visit: &StatusHandler) -> Result<Vec<StatusWord>, StatusRefusal> {
-    let asked = visit.asked.get("status")?;
+fn statuses(handler: &StatusHandler) -> Result<Vec<StatusWord>, StatusRefusal> {
+    let asked = handler.request.get("status")?;
     let read = |text: String| {
         StatusWord::from_str(&text, false).map_err(|_| StatusRefusal::new(400, "there is no such status"))
     };
@@ -95,23 +95,23 @@ fn word(status: StatusWord) -> String {
 }
 
 /// Another page of the same list.
-fn link(visit: &StatusHandler, below: &str) -> String {
-    format!("?{}", visit.asked.link(&[("below", below), ("said", ""), ("seal", "")]))
+fn link(handler: &StatusHandler, below: &str) -> String {
+    format!("?{}", handler.request.link(&[("below", below), ("notice", ""), ("notice_token", "")]))
 }
 
 /// The fields of the form as they were filled in, and what is known for them.
-fn fields(visit: &StatusHandler, view: &View) -> Result<Value, StatusRefusal> {
+fn fields(handler: &StatusHandler, view: &View) -> Result<Value, StatusRefusal> {
     let field = |(name, label, hint): (&str, &str, &str)| -> Result<Value, StatusRefusal> {
-        let value = visit.asked.get(name)?.unwrap_or_default();
-        Ok(context! { name, label, hint, value, known => known(visit, view, name)? })
+        let value = handler.request.get(name)?.unwrap_or_default();
+        Ok(context! { name, label, hint, value, known => known(handler, view, name)? })
     };
     FIELDS.into_iter().map(field).collect::<Result<Vec<_>, _>>().map(Value::from)
 }
 
-fn known(visit: &StatusHandler, view: &View, name: &str) -> Result<Vec<String>, StatusRefusal> {
+fn known(handler: &StatusHandler, view: &View, name: &str) -> Result<Vec<String>, StatusRefusal> {
     Ok(match name {
-        "exporter" => visit.context.config.exporters.keys().cloned().collect(),
-        "queue" => queues::all(visit.context, view)?
+        "exporter" => handler.context.config.exporters.keys().cloned().collect(),
+        "queue" => queues::all(handler.context, view)?
             .into_iter()
             .filter(|queue| queue.is_configured)
             .map(|queue| queue.name)
@@ -121,13 +121,13 @@ fn known(visit: &StatusHandler, view: &View, name: &str) -> Result<Vec<String>, 
 }
 
 /// A list to choose from, or nothing of it.
-fn choice(visit: &StatusHandler, name: &str, label: &str, words: Vec<String>) -> Result<Value, StatusRefusal> {
-    Ok(context! { name, label, value => visit.asked.get(name)?.unwrap_or_default(), words })
+fn choice(handler: &StatusHandler, name: &str, label: &str, words: Vec<String>) -> Result<Value, StatusRefusal> {
+    Ok(context! { name, label, value => handler.request.get(name)?.unwrap_or_default(), words })
 }
 
-fn job_row(visit: &StatusHandler, job: &Job) -> Value {
+fn job_row(handler: &StatusHandler, job: &Job) -> Value {
     let [id, status, queue, age, tries, filename, note] =
-        list::cells(&visit.context.config, job, visit.now).map(|cell| html::line(&cell));
+        list::cells(&handler.context.config, job, handler.now).map(|cell| html::line(&cell));
     context! { id, status, queue, age, tries, filename, note, url => url(Some(job.id), &job.filename) }
 }
 
@@ -141,8 +141,8 @@ pub(super) fn url(id: Option<i64>, filename: &str) -> String {
 /// So many attempts are shown.
 const ATTEMPTS: u32 = 20;
 
-pub(super) fn job_page(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
-    let page = show::gather(visit.context, view, subject(visit, view)?, ATTEMPTS)?;
+pub(super) fn job_page(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
+    let page = show::gather(handler.context, view, subject(handler, view)?, ATTEMPTS)?;
     let job = page.subject.job.as_ref();
     let ended = page.subject.ended.as_ref();
     let id = job.map(|job| job.id).or(ended.map(|newest| newest.job));
@@ -152,16 +152,17 @@ pub(super) fn job_page(visit: &StatusHandler, view: &View) -> Result<Response, S
         attempts => page.attempts.iter().map(attempt).collect::<Value>(),
         most => (page.attempts.len() == ATTEMPTS as usize).then_some(ATTEMPTS),
         ended => ended.map(|newest| html::line(&find::how_it_ended(newest))),
-        form => actions::values(visit, view)?,
+        form => actions::form_fields(handler, view)?,
         job => job.map(|job| job.id),
-        deeds => job.map_or_else(Vec::new, deeds),
+        actions => job.map_or_else(Vec::new, possible_actions),
     };
-    html::page(visit, view, &title, "job.html", values)
+    html::page(handler, view, &title, "job.html", values)
 }
 
 /// The job by its id; when it has gone, the file.
-fn subject(visit: &StatusHandler, view: &View) -> Result<find::FoundFile, Failure> {
-    let word = |name: &str| visit.asked.get(name).map_err(|refusal| Failure::because(Exit::Usage, refusal.sentence));
+fn subject(handler: &StatusHandler, view: &View) -> Result<find::FoundFile, Failure> {
+    let word =
+        |name: &str| handler.request.get(name).map_err(|refusal| Failure::because(Exit::Usage, refusal.sentence));
     let file = word("file")?;
     match word("job")?.map(|job| find::subject(view, &job)) {
         Some(Err(failure)) if failure.exit != Exit::Absent || file.is_none() => Err(failure),
@@ -176,7 +177,7 @@ pub(super) fn fact((name, text): &(&'static str, String)) -> Value {
 }
 
 /// What can be done with it.
-fn deeds(job: &Job) -> Vec<&'static str> {
+fn possible_actions(job: &Job) -> Vec<&'static str> {
     let failed = if job.status.is_failed() { vec!["retry", "dismiss"] } else { Vec::new() };
     let cancel = can_be_cancelled(job).then_some("cancel");
     failed.into_iter().chain(cancel).collect()
@@ -197,9 +198,9 @@ fn attempt(attempt: &Attempt) -> Value {
     }
 }
 
-pub(super) fn history_page(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
+pub(super) fn history_page(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
     let mut found = Vec::new();
-    let are_older = view.each_attempt(&attempt_query(visit, view)?, |row, attempt| {
+    let are_older = view.each_attempt(&attempt_query(handler, view)?, |row, attempt| {
         found.push((row, attempt.clone()));
         true
     })?;
@@ -207,33 +208,33 @@ pub(super) fn history_page(visit: &StatusHandler, view: &View) -> Result<Respons
     found.truncate(ROWS as usize);
     let older = found.last().filter(|_| more).and_then(|(row, attempt)| {
         let ended = attempt.record.as_ref()?.ended;
-        Some(link(visit, &format!("{}.{row}", ended.0)))
+        Some(link(handler, &format!("{}.{row}", ended.0)))
     });
     let values = context! {
         rows => found.iter().map(|(_, attempt)| attempt_row(attempt)).collect::<Value>(),
-        fields => fields(visit, view)?,
-        choice => choice(visit, "result", "Result", Outcome::ALL.map(|outcome| outcome.name().to_owned()).to_vec())?,
+        fields => fields(handler, view)?,
+        choice => choice(handler, "result", "Result", Outcome::ALL.map(|outcome| outcome.name().to_owned()).to_vec())?,
         look_back => are_older.then_some(LOOK_BACK),
         older,
-        newest => visit.asked.get("below")?.map(|_| link(visit, "")),
+        newest => handler.request.get("below")?.map(|_| link(handler, "")),
     };
-    html::page(visit, view, "History", "history.html", values)
+    html::page(handler, view, "History", "history.html", values)
 }
 
 /// One more than is shown, to know whether there are more.
-fn attempt_query(visit: &StatusHandler, view: &View) -> Result<AttemptQuery, StatusRefusal> {
+fn attempt_query(handler: &StatusHandler, view: &View) -> Result<AttemptQuery, StatusRefusal> {
     Ok(AttemptQuery {
-        about: filter::about(view, &filters(visit)?)?,
-        outcomes: filter::outcomes(&result(visit)?, &statuses(visit)?)?,
+        about: filter::about(view, &filters(handler)?)?,
+        outcomes: filter::outcomes(&result(handler)?, &statuses(handler)?)?,
         order: AttemptOrder::Ended,
         reverse: true,
         limit: Some(ROWS + 1),
-        below: visit.asked.get("below")?.map(|text| place(&text)).transpose()?,
+        below: handler.request.get("below")?.map(|text| place(&text)).transpose()?,
     })
 }
 
-fn result(visit: &StatusHandler) -> Result<Vec<Outcome>, StatusRefusal> {
-    let asked = visit.asked.get("result")?;
+fn result(handler: &StatusHandler) -> Result<Vec<Outcome>, StatusRefusal> {
+    let asked = handler.request.get("result")?;
     let read =
         |text: String| Outcome::from_name(&text).ok_or_else(|| StatusRefusal::new(400, "there is no such result"));
     Ok(asked.map(read).transpose()?.into_iter().collect())

@@ -1,13 +1,14 @@
-//! The status page: what `status`, `jobs` and `queues` tell and do, for a browser and without scripts.
+//! The status page: what the commands `status`, `jobs` and `queues` show and do, for a browser and without scripts.
 //!
-//! Looking changes nothing and takes no lock, as with `status`. Everything is shown to whoever the server has let log in
-//! (`REMOTE_USER`), nothing or counts to everybody else. What is done is done by the commands' own functions, for those
-//! whom `status.admins` names, by a POST that carries a token which only such a page has.
+//! A GET changes nothing and takes no lock, as with `status`. Users whom the web server has let log in (`REMOTE_USER`) see
+//! everything, anonymous visitors nothing or counts. Actions are carried out by the commands' own functions, for users
+//! listed in `status.admins`, by a POST with a token that only our own pages have.
 //!
-//! Pages are told apart by the query alone (`?page=jobs`), so every link within them is relative and holds behind any
-//! server, at any place.
+//! The query alone (`?page=jobs`) says which page is meant, so every link within the pages is relative and works behind
+//! any server, at any path.
 
 mod actions;
+mod auth;
 mod chart;
 mod html;
 mod jobs;
@@ -21,17 +22,20 @@ use super::{
     body,
     request::Method,
     response::Response,
-    status::request::{Asked, StatusPage, StatusRefusal, Visitor, VisitorSees},
+    status::{
+        auth::{Visitor, VisitorSees},
+        request::{StatusPage, StatusRefusal, StatusRequest},
+    },
     variables::{self, Variables},
 };
 use crate::{context::Context, exit::Failure, logging, model::clock::Stamp, site::Site};
 
-/// One visit.
+/// One request and what its answer needs.
 struct StatusHandler<'a> {
     context: &'a Context,
     variables: &'a Variables,
     visitor: Visitor<'a>,
-    asked: Asked,
+    request: StatusRequest,
     now: Stamp,
 }
 
@@ -43,16 +47,16 @@ pub(super) fn respond(context: Result<Context, Failure>, variables: &Variables, 
     answered.unwrap_or_else(|refusal| html::refusal(variables, &refusal))
 }
 
-/// The answer when answering has failed.
-pub(super) fn fault(variables: &Variables) -> Response {
+/// The answer to an internal error.
+pub(super) fn internal_error(variables: &Variables) -> Response {
     html::refusal(variables, &StatusRefusal::new(500, "the server has a fault; its error log tells more"))
 }
 
 fn answer(context: &Context, variables: &Variables, input: impl Read + AsFd) -> Result<Response, StatusRefusal> {
     let visitor = Visitor::of(variables, &context.config.status);
-    let asked = Asked::read(variables);
-    if !visitor.may(asked.as_ref().ok()) {
-        // Some servers cut the connection when nobody takes the form from them.
+    let request = StatusRequest::read(variables);
+    if !visitor.may(request.as_ref().ok()) {
+        // Some servers cut the connection when the form is not read.
         let _ = body::read(variables, input);
         if variables::is_only_claimed(variables) {
             logging::diagnostic_line(
@@ -61,25 +65,25 @@ fn answer(context: &Context, variables: &Variables, input: impl Read + AsFd) -> 
         }
         return Err(StatusRefusal::new(403, "you have to log in to see this"));
     }
-    let visit = StatusHandler { context, variables, visitor, asked: asked?, now: Stamp::now() };
-    match (visit.asked.method, visit.asked.page) {
-        (Method::Post, StatusPage::Act) => actions::perform(&visit, input),
+    let handler = StatusHandler { context, variables, visitor, request: request?, now: Stamp::now() };
+    match (handler.request.method, handler.request.page) {
+        (Method::Post, StatusPage::Act) => actions::perform(&handler, input),
         (_, StatusPage::Act) => Err(StatusRefusal::method("POST")),
         (Method::Post, _) => Err(StatusRefusal::method("GET, HEAD")),
-        _ => look(&visit),
+        _ => show(&handler),
     }
 }
 
-fn look(visit: &StatusHandler) -> Result<Response, StatusRefusal> {
-    Site::open(&visit.context.config).map_err(anyhow::Error::from)?;
-    let store = visit.context.view_store()?;
+fn show(handler: &StatusHandler) -> Result<Response, StatusRefusal> {
+    Site::open(&handler.context.config).map_err(anyhow::Error::from)?;
+    let store = handler.context.view_store()?;
     let view = store.view();
-    match visit.asked.page {
-        StatusPage::Overview if visit.visitor.sight == VisitorSees::Counts => overview::counts(visit, &view),
-        StatusPage::Overview => overview::all(visit, &view),
-        StatusPage::Jobs => jobs::jobs_page(visit, &view),
-        StatusPage::History => jobs::history_page(visit, &view),
-        StatusPage::Job => jobs::job_page(visit, &view),
+    match handler.request.page {
+        StatusPage::Overview if handler.visitor.sees == VisitorSees::Counts => overview::counts(handler, &view),
+        StatusPage::Overview => overview::all(handler, &view),
+        StatusPage::Jobs => jobs::jobs_page(handler, &view),
+        StatusPage::History => jobs::history_page(handler, &view),
+        StatusPage::Job => jobs::job_page(handler, &view),
         StatusPage::Act => Err(StatusRefusal::method("POST")),
     }
 }

@@ -34,30 +34,30 @@ const COUNTS: [&str; 9] =
 /// So many of the administrators' latest actions are shown.
 const ACTIONS: u32 = 10;
 
-pub(super) fn all(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
-    let report = Report::gather(visit.context, view)?;
-    if html::wants_json(visit.variables, Some(&visit.asked)) {
+pub(super) fn all(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
+    let report = Report::gather(handler.context, view)?;
+    if html::wants_json(handler.variables, Some(&handler.request)) {
         return Ok(in_json(&program::object(&report)));
     }
-    let span = PlotSpan::named(visit.asked.get("span")?.as_deref());
-    let refresh = Refresh::of(visit, span)?;
+    let span = PlotSpan::named(handler.request.get("span")?.as_deref());
+    let refresh = Refresh::of(handler, span)?;
     let values = context! {
-        plots => plots::all(view, span, visit.now)?,
-        spans => PlotSpan::ALL.map(|other| link(visit, other, span)).to_vec(),
+        plots => plots::all(view, span, handler.now)?,
+        spans => PlotSpan::ALL.map(|other| link(handler, other, span)).to_vec(),
         findings => report.findings.iter().map(finding).collect::<Value>(),
         running => report.running.iter().map(running).collect::<Value>(),
         slots => text::slots(&report),
-        actions => view.actions(ACTIONS)?.iter().map(action).collect::<Value>(),
+        latest_actions => view.actions(ACTIONS)?.iter().map(action).collect::<Value>(),
         facts => text::facts(&report).iter().map(fact).collect::<Value>(),
-        form => actions::values(visit, view)?,
+        form => actions::form_fields(handler, view)?,
         ..common(&report, &refresh)
     };
-    Ok(refresh.asked_of(html::page(visit, view, "Overview", "overview.html", values)?))
+    Ok(refresh.asked_of(html::page(handler, view, "Overview", "overview.html", values)?))
 }
 
 /// To the plots of another span.
-fn link(visit: &StatusHandler, other: PlotSpan, current: PlotSpan) -> Value {
-    let query = visit.asked.link(&[("span", other.name()), ("said", ""), ("seal", "")]);
+fn link(handler: &StatusHandler, other: PlotSpan, current: PlotSpan) -> Value {
+    let query = handler.request.link(&[("span", other.name()), ("notice", ""), ("notice_token", "")]);
     context! { text => other.title(), current => other == current, url => format!("?{query}") }
 }
 
@@ -75,12 +75,12 @@ fn running(running: &RunningJob) -> Value {
 }
 
 /// For everybody: how many, how old, and of no job in particular.
-pub(super) fn counts(visit: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
-    let report = Report::at_a_glance(visit.context, view)?;
-    if html::wants_json(visit.variables, Some(&visit.asked)) {
+pub(super) fn counts(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
+    let report = Report::at_a_glance(handler.context, view)?;
+    if html::wants_json(handler.variables, Some(&handler.request)) {
         return Ok(in_json(&public(&report)));
     }
-    let refresh = Refresh::of(visit, PlotSpan::Hour)?;
+    let refresh = Refresh::of(handler, PlotSpan::Hour)?;
     let (failed, ended) = (report.failures().map(|(_, count)| count).sum::<u64>(), total(&report));
     let values = context! {
         slots => text::slots(&report),
@@ -90,7 +90,7 @@ pub(super) fn counts(visit: &StatusHandler, view: &View) -> Result<Response, Sta
         cache => format::count(report.cache.files, "file"),
         ..common(&report, &refresh)
     };
-    Ok(refresh.asked_of(html::page(visit, view, "Overview", "counts.html", values)?))
+    Ok(refresh.asked_of(html::page(handler, view, "Overview", "counts.html", values)?))
 }
 
 fn total(report: &Report) -> u64 {
@@ -115,12 +115,12 @@ fn row(report: &Report, queue: &Queue) -> Value {
         timed_out => report.failed_in(&queue.name, Status::FailedTimeout),
         failed => report.failed_in(&queue.name, Status::FailedUnknown),
         configured => queue.is_configured,
-        deeds => deeds(queue.state.mode),
+        actions => actions(queue.state.mode),
     }
 }
 
 /// What can be done with a queue.
-fn deeds(mode: Mode) -> Vec<&'static str> {
+fn actions(mode: Mode) -> Vec<&'static str> {
     match mode {
         Mode::Open => vec!["pause", "drain"],
         Mode::Paused => vec!["resume", "drain"],
@@ -129,7 +129,7 @@ fn deeds(mode: Mode) -> Vec<&'static str> {
 }
 
 fn in_json(object: &serde_json::Value) -> Response {
-    Response::passing(200).text("application/json", format!("{object}\n"))
+    Response::no_store(200).text("application/json", format!("{object}\n"))
 }
 
 /// The report as one object, of which only the counts are left.
@@ -154,18 +154,24 @@ pub(super) struct Refresh {
 }
 
 impl Refresh {
-    pub(super) fn of(visit: &StatusHandler, span: PlotSpan) -> Result<Self, StatusRefusal> {
-        let stays = visit.asked.get("refresh")?.is_some_and(|word| word == "off");
+    pub(super) fn of(handler: &StatusHandler, span: PlotSpan) -> Result<Self, StatusRefusal> {
+        let stays = handler.request.get("refresh")?.is_some_and(|word| word == "off");
         let link = |refresh| {
-            let pairs = [("page", "overview"), ("span", span.name()), ("refresh", refresh), ("said", ""), ("seal", "")];
-            format!("?{}", visit.asked.link(&pairs))
+            let pairs = [
+                ("page", "overview"),
+                ("span", span.name()),
+                ("refresh", refresh),
+                ("notice", ""),
+                ("notice_token", ""),
+            ];
+            format!("?{}", handler.request.link(&pairs))
         };
         let other = link(if stays { "" } else { "off" });
         Ok(Self { to: (!stays).then(|| link("")), other })
     }
 
     pub(super) fn asked_of(&self, response: Response) -> Response {
-        response.maybe("Refresh", self.to.as_ref().map(|to| format!("{AGAIN}; url={to}")))
+        response.with_optional("Refresh", self.to.as_ref().map(|to| format!("{AGAIN}; url={to}")))
     }
 
     pub(super) fn values(&self) -> Value {

@@ -34,9 +34,9 @@ pub(super) fn all(view: &View, span: PlotSpan, now: Stamp) -> Result<Value, Stat
     let since = now.minus(span.length());
     let samples: Vec<_> = view.samples_since(since)?.into_iter().filter(|sample| sample.at <= now).collect();
     let ended: Vec<_> = view.ended_since(since, ATTEMPTS)?.into_iter().filter(|one| one.at <= now).collect();
-    let stretches = stretches(&ended, span, now);
+    let buckets = buckets(&ended, span, now);
     let plots =
-        [queue(&samples, span, now)?, times(&ended, &stretches, span, now)?, failures(&ended, &stretches, span, now)?];
+        [queue(&samples, span, now)?, times(&ended, &buckets, span, now)?, failures(&ended, &buckets, span, now)?];
     Ok(plots.into_iter().map(values).collect())
 }
 
@@ -67,7 +67,7 @@ fn queue(samples: &[Sample], span: PlotSpan, now: Stamp) -> anyhow::Result<Plot>
     Ok(Plot { title, keys, text, svg })
 }
 
-fn times(ended: &[PastRun], stretches: &[Stretch], span: PlotSpan, now: Stamp) -> anyhow::Result<Plot> {
+fn times(ended: &[PastRun], buckets: &[Bucket], span: PlotSpan, now: Stamp) -> anyhow::Result<Plot> {
     let (title, keys): (_, &[_]) = ("Mean wait and run time", &["wait", "run"]);
     if ended.is_empty() {
         return Ok(Plot { title, keys: &[], text: "No attempt has ended.".to_owned(), svg: None });
@@ -78,16 +78,16 @@ fn times(ended: &[PastRun], stretches: &[Stretch], span: PlotSpan, now: Stamp) -
         format!("{what}: {value} on average, {} at most.", format::duration(mean.most))
     };
     let text = format!("{} {} {}", of(ended), tell("Wait", wait), tell("Run", run));
-    let line = |colour, mean: fn(&Stretch) -> Mean| Series {
+    let line = |colour, mean: fn(&Bucket) -> Mean| Series {
         colour,
-        points: stretches.iter().filter_map(|one| Some((one.at, mean(one).value()?.as_secs_f64()))).collect(),
+        points: buckets.iter().filter_map(|one| Some((one.at, mean(one).value()?.as_secs_f64()))).collect(),
     };
     let lines = vec![line(FIRST, |one| one.wait), line(SECOND, |one| one.run)];
     let svg = Some(Chart::new(span, now, SeriesKind::Lines, lines, &seconds).draw()?);
     Ok(Plot { title, keys, text, svg })
 }
 
-fn failures(ended: &[PastRun], stretches: &[Stretch], span: PlotSpan, now: Stamp) -> anyhow::Result<Plot> {
+fn failures(ended: &[PastRun], buckets: &[Bucket], span: PlotSpan, now: Stamp) -> anyhow::Result<Plot> {
     let (title, keys): (_, &[_]) = ("Failures", &["failed attempts"]);
     let failed: Vec<_> = Outcome::ALL.into_iter().filter(|outcome| outcome.is_failure()).collect();
     let count_of = |outcome: Outcome| ended.iter().filter(|one| one.outcome == outcome).count();
@@ -97,7 +97,7 @@ fn failures(ended: &[PastRun], stretches: &[Stretch], span: PlotSpan, now: Stamp
         return Ok(Plot { title, keys: &[], text: format!("{} None failed.", of(ended)), svg: None });
     }
     let text = format!("{} Failed: {}.", of(ended), list.join(", "));
-    let points = stretches.iter().map(|one| (one.at, float(one.failed))).collect();
+    let points = buckets.iter().map(|one| (one.at, float(one.failed))).collect();
     let lines = vec![Series { colour: FIRST, points }];
     let svg = Some(Chart::new(span, now, SeriesKind::Bars, lines, &count).draw()?);
     Ok(Plot { title, keys, text, svg })
@@ -122,9 +122,9 @@ fn seconds(value: f64) -> String {
     format::duration(Duration::try_from_secs_f64(value).unwrap_or_default())
 }
 
-/// The attempts of one stretch.
+/// The attempts that ended in one interval of a plot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct Bucket {
     pub(super) at: Stamp,
     pub(super) failed: u64,
     pub(super) wait: Mean,
@@ -151,20 +151,20 @@ impl Mean {
     }
 }
 
-/// Every stretch of the span, the first at its beginning, named by its middle. What lies ahead after the clock was set is
-/// left out.
-pub(super) fn stretches(ended: &[PastRun], span: PlotSpan, now: Stamp) -> Vec<Stretch> {
-    let (start, width) = (now.minus(span.length()), millis(span.stretch()));
-    let many = span.length().as_millis() / span.stretch().as_millis();
+/// Every bucket of the span in order, each with its middle. Attempts in the future, from before the clock was set back,
+/// are left out.
+pub(super) fn buckets(ended: &[PastRun], span: PlotSpan, now: Stamp) -> Vec<Bucket> {
+    let (start, width) = (now.minus(span.length()), millis(span.bucket()));
+    let many = span.length().as_millis() / span.bucket().as_millis();
     let at = |place: i64| start.plus_ms(place * width + width / 2);
     let mut all: Vec<_> =
-        (0..).take(many as usize).map(|place| Stretch { at: at(place), ..Stretch::default() }).collect();
+        (0..).take(many as usize).map(|place| Bucket { at: at(place), ..Bucket::default() }).collect();
     for one in ended {
         let place = usize::try_from((one.at.0 - start.0).div_euclid(width));
-        if let Some(stretch) = place.ok().and_then(|place| all.get_mut(place)) {
-            stretch.failed += u64::from(one.outcome.is_failure());
-            stretch.run.add(one.ran);
-            one.waited.iter().for_each(|waited| stretch.wait.add(*waited));
+        if let Some(bucket) = place.ok().and_then(|place| all.get_mut(place)) {
+            bucket.failed += u64::from(one.outcome.is_failure());
+            bucket.run.add(one.ran);
+            one.waited.iter().for_each(|waited| bucket.wait.add(*waited));
         }
     }
     all
@@ -198,13 +198,13 @@ mod tests {
             ended(-59, Outcome::Cancelled, None),
             ended(-61, Outcome::Exit, None),
         ];
-        let all = stretches(&ended, PlotSpan::Hour, NOW);
+        let all = buckets(&ended, PlotSpan::Hour, NOW);
         assert_eq!(all.len(), 30);
         assert_eq!(all[29].at, NOW.plus_ms(-60_000));
         assert_eq!((all[29].failed, all[29].wait.value()), (1, Some(Duration::from_secs(6))));
         assert_eq!((all[29].wait.most, all[29].run.value()), (Duration::from_secs(8), Some(Duration::from_secs(9))));
         assert_eq!((all[0].failed, all[0].run.value().is_some(), all[0].wait.value()), (0, true, None));
-        assert_eq!(all.iter().map(|stretch| stretch.failed).sum::<u64>(), 1);
-        assert_eq!(stretches(&ended, PlotSpan::Day, NOW).len(), 48);
+        assert_eq!(all.iter().map(|bucket| bucket.failed).sum::<u64>(), 1);
+        assert_eq!(buckets(&ended, PlotSpan::Day, NOW).len(), 48);
     }
 }

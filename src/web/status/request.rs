@@ -1,7 +1,6 @@
-//! One request of the status page: which page, who looks and what that one may see and do, and why there may be none.
+//! One request of the status page: which page and with which parameters, and why there may be no answer to it.
 
 use crate::{
-    config::StatusRules,
     exit::{Exit, Failure},
     logging,
     site::Site,
@@ -10,7 +9,7 @@ use crate::{
         problem::WebProblem,
         request::{self, Method},
         url::{self, Pair},
-        variables::{self, Variables},
+        variables::Variables,
     },
 };
 
@@ -19,9 +18,9 @@ pub(super) enum StatusPage {
     Overview,
     Jobs,
     History,
-    /// A job, or a file that there were attempts at.
+    /// A job, or a file that has had attempts.
     Job,
-    /// Where forms lead.
+    /// What forms are sent to.
     Act,
 }
 
@@ -40,13 +39,13 @@ impl StatusPage {
 }
 
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct StatusRequest {
     pub(super) method: Method,
     pub(super) page: StatusPage,
     pairs: Pairs,
 }
 
-impl Asked {
+impl StatusRequest {
     pub(super) fn read(variables: &Variables) -> Result<Self, StatusRefusal> {
         let method = request::method(variables).map_err(|_| StatusRefusal::method("GET, HEAD, POST"))?;
         let pairs = Pairs(url::decode(variables.query()));
@@ -57,12 +56,12 @@ impl Asked {
         Ok(Self { method, page, pairs })
     }
 
-    /// A word of the address; one that was left empty is none.
+    /// A parameter of the address. An empty one counts as absent.
     pub(super) fn get(&self, name: &str) -> Result<Option<String>, StatusRefusal> {
         self.pairs.get(name)
     }
 
-    /// The query of this page again, with other values for some words; an empty one leaves its word out.
+    /// The query of this page with other values for some parameters; an empty value removes its parameter.
     pub(super) fn link(&self, changed: &[(&str, &str)]) -> String {
         let kept =
             self.pairs.0.iter().map(url::lossy).filter(|(name, _)| changed.iter().all(|(other, _)| other != name));
@@ -71,7 +70,7 @@ impl Asked {
     }
 }
 
-/// Words and their values, as a query or a form has them.
+/// The parameters of a query or the fields of a form.
 #[derive(Debug)]
 pub(super) struct Pairs(pub(super) Vec<Pair>);
 
@@ -88,7 +87,7 @@ impl Pairs {
 #[derive(Debug)]
 pub(super) struct StatusRefusal {
     pub(super) status: u16,
-    /// For whoever has logged in.
+    /// For visitors who have logged in.
     pub(super) sentence: String,
     /// The methods that are answered instead (RFC 9110, section 15.5.6).
     pub(super) allow: Option<&'static str>,
@@ -107,12 +106,12 @@ impl StatusRefusal {
         Self { allow: Some(allow), ..Self::new(405, format!("only {methods} answered here")) }
     }
 
-    /// With the commands as they have to be typed for this site.
+    /// With the commands as they have to be typed for this state directory.
     pub(super) fn completed(self, site: &Site) -> Self {
         Self { sentence: site.with_whole_command(&self.sentence), ..self }
     }
 
-    /// What those may read who have not logged in: nothing about this machine.
+    /// What anonymous visitors may read: nothing about this machine.
     pub(super) fn public_sentence(&self) -> &str {
         if self.status < 500 { &self.sentence } else { "the status cannot be shown just now" }
     }
@@ -152,89 +151,28 @@ impl From<StoreError> for StatusRefusal {
     }
 }
 
-/// How much somebody may see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VisitorSees {
-    Nothing,
-    /// The overview's numbers.
-    Counts,
-    Everything,
-}
-
-#[derive(Debug)]
-pub(super) struct Visitor<'a> {
-    /// As the server names whoever has logged in.
-    pub(super) user: Option<&'a [u8]>,
-    pub(super) sight: VisitorSees,
-    pub(super) is_admin: bool,
-}
-
-impl<'a> Visitor<'a> {
-    pub(super) fn of(variables: &'a Variables, rules: &StatusRules) -> Self {
-        let user = variables::user(variables);
-        let sight = match user {
-            Some(_) => VisitorSees::Everything,
-            None if rules.public => VisitorSees::Counts,
-            None => VisitorSees::Nothing,
-        };
-        let is_admin = user.is_some_and(|user| rules.admins.iter().any(|admin| admin.as_bytes() == user));
-        Self { user, sight, is_admin }
-    }
-
-    /// Whether this one may have an answer to this request at all; `None`: one that cannot be read.
-    pub(super) fn may(&self, asked: Option<&Asked>) -> bool {
-        match self.sight {
-            VisitorSees::Nothing => false,
-            VisitorSees::Counts => {
-                asked.is_some_and(|asked| asked.page == StatusPage::Overview && asked.method != Method::Post)
-            }
-            VisitorSees::Everything => true,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(query: &str) -> Result<Asked, u16> {
+    fn request(query: &str) -> Result<StatusRequest, u16> {
         let variables = Variables::of(&[("REQUEST_METHOD", "GET"), ("QUERY_STRING", query)]);
-        Asked::read(&variables).map_err(|refusal| refusal.status)
+        StatusRequest::read(&variables).map_err(|refusal| refusal.status)
     }
 
     #[test]
     fn a_page_is_named_by_the_query() {
-        assert_eq!(asked("").unwrap().page, StatusPage::Overview);
-        assert_eq!(asked("page=jobs&queue=").unwrap().page, StatusPage::Jobs);
-        assert_eq!(asked("page=jobs&queue=").unwrap().get("queue").unwrap(), None);
-        assert_eq!(asked("page=x").unwrap_err(), 404);
-        assert_eq!(asked("page=%ff").unwrap_err(), 400);
+        assert_eq!(request("").unwrap().page, StatusPage::Overview);
+        assert_eq!(request("page=jobs&queue=").unwrap().page, StatusPage::Jobs);
+        assert_eq!(request("page=jobs&queue=").unwrap().get("queue").unwrap(), None);
+        assert_eq!(request("page=x").unwrap_err(), 404);
+        assert_eq!(request("page=%ff").unwrap_err(), 400);
     }
 
     #[test]
     fn a_link_keeps_what_it_does_not_change() {
-        let asked = asked("page=jobs&queue=a%26b&below=9&since=").unwrap();
-        assert_eq!(asked.link(&[("below", "5")]), "page=jobs&queue=a%26b&below=5");
-        assert_eq!(asked.link(&[("below", "")]), "page=jobs&queue=a%26b");
-    }
-}
-
-#[cfg(test)]
-mod visitor_tests {
-    use super::*;
-
-    fn visitor(user: &str, public: bool) -> (VisitorSees, bool) {
-        let variables = Variables::of(&[("REMOTE_USER", user), ("HTTP_REMOTE_USER", "anna")]);
-        let visitor = Visitor::of(&variables, &StatusRules { public, admins: vec!["anna".into()] });
-        (visitor.sight, visitor.is_admin)
-    }
-
-    #[test]
-    fn only_the_server_says_who_somebody_is() {
-        assert_eq!(visitor("", false), (VisitorSees::Nothing, false));
-        assert_eq!(visitor("", true), (VisitorSees::Counts, false));
-        assert_eq!(visitor("bert", false), (VisitorSees::Everything, false));
-        assert_eq!(visitor("anna", false), (VisitorSees::Everything, true));
-        assert_eq!(visitor("Anna", true), (VisitorSees::Everything, false));
+        let request = request("page=jobs&queue=a%26b&below=9&since=").unwrap();
+        assert_eq!(request.link(&[("below", "5")]), "page=jobs&queue=a%26b&below=5");
+        assert_eq!(request.link(&[("below", "")]), "page=jobs&queue=a%26b");
     }
 }

@@ -42,9 +42,9 @@ fn a_failed_job_is_queued_again_and_the_page_says_so() {
     let page = follow(&site, &post(&site, ADMIN, &form, &[]));
     page.is(200)
         .says("<h1>Job 1</h1>")
-        .says("<p class=\"said\" role=\"status\">Done: <bdi>queued job 1 (epub/Bad.epub)</bdi>");
+        .says("<p class=\"notice\" role=\"status\">Done: <bdi>queued job 1 (epub/Bad.epub)</bdi>");
     assert_eq!(site.count("SELECT status FROM job WHERE id = 1"), 0);
-    assert!(!hidden(&page, "back").unwrap().contains("said"));
+    assert!(!hidden(&page, "back").unwrap().contains("notice"));
     see(&site, ADMIN, "").says("anna</bdi>: <bdi>queued job 1 (epub/Bad.epub)</bdi>");
     // Once more there is nothing to retry.
     changes_nothing(&site, 409, || post(&site, ADMIN, &form, &[]));
