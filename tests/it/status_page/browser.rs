@@ -77,8 +77,8 @@ fn retries(server: &Server, browser: &Browser) {
     assert_eq!(browser.script("return document.querySelectorAll('script, img').length"), 0);
     browser.shot("status-job");
     browser.click("button[value=retry]");
-    wait_until("it is said to be done", || browser.script("return !!document.querySelector('.said')") == true);
-    assert_eq!(browser.text(".said"), "Done: queued job 1 (epub/Bad.epub)");
+    wait_until("the notice is shown", || browser.script("return !!document.querySelector('.notice')") == true);
+    assert_eq!(browser.text(".notice"), "Done: queued job 1 (epub/Bad.epub)");
     assert_eq!(server.site.count("SELECT status FROM job WHERE id = 1"), 0);
     browser.shot("status-retried");
 }
