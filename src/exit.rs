@@ -6,7 +6,7 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// `status`: something wants a look.
+    /// `status`: something needs attention.
     Warning = 1,
     /// `status`: something is broken.
     Critical = 2,

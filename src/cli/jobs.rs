@@ -41,7 +41,7 @@ pub enum JobsCommand {
     /// Forget failed jobs, so that the next request queues them anew; their attempts stay in the history
     #[command(after_help = BULK)]
     Dismiss(BulkArgs),
-    /// Let files of the cache count no longer, so that the next request has them made anew
+    /// Expire cached files so that the next request regenerates them
     #[command(after_help = INVALIDATE)]
     Invalidate(InvalidateArgs),
 }
@@ -99,7 +99,7 @@ pub struct ListArgs {
     #[arg(long, value_enum, value_name = "STATUS", value_delimiter = ',')]
     pub status: Vec<StatusWord>,
     /// id, filename, status, submitted, started, failed, attempts, priority, or turn for the order of claiming; a
-    /// leading - turns it round
+    /// leading - reverses the order
     #[arg(long, value_name = "KEY", default_value = "-id", allow_hyphen_values = true)]
     pub sort: String,
     /// At most so many; 0: all

@@ -59,7 +59,7 @@ pub enum Format {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Ask for one file: serve it, say how it stands, or queue it
+    /// Ask for one file: serve it, report its progress, or queue it
     Request(RequestArgs),
     /// One round of the dispatcher, for cron: reap, prune, claim, launch, report
     Tick(TickArgs),

@@ -117,7 +117,7 @@ impl Seats {
             match breaker {
                 Breaker::Closed => {}
                 Breaker::Open { until } => {
-                    self.hold(format!("exporter {name}: its breaker is open until {}", until.rfc3339()));
+                    self.hold(format!("exporter {name}: paused after repeated failures until {}", until.rfc3339()));
                     self.held_back.push(name.clone());
                 }
                 Breaker::Trial if running.contains_key(name) => {
@@ -163,7 +163,7 @@ impl Seats {
         let name = &job.exporter;
         match self.breakers.get(name)? {
             Breaker::Open { until } => {
-                Some(HoldReason::until("breaker", &format!("the breaker of exporter {name} is open until"), *until))
+                Some(HoldReason::until("breaker", &format!("exporter {name} is paused after repeated failures until"), *until))
             }
             Breaker::Trial if self.held_back.contains(name) => {
                 Some(HoldReason::new("breaker", format!("the breaker of exporter {name} lets one run at a time")))

@@ -81,7 +81,7 @@ impl<'a> Reply<'a> {
     pub(super) fn internal_error(&self) -> Response {
         let response = Response::no_store(500);
         if self.representation() == Representation::Json {
-            let text = "{\"reason\":\"the server has a fault\",\"state\":\"error\"}\n";
+            let text = "{\"reason\":\"server error\",\"state\":\"error\"}\n";
             return response.text("application/json", text.to_owned());
         }
         self.said(response, "error", &Answer::new(State::Unavailable))

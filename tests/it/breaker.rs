@@ -40,7 +40,7 @@ fn dry(site: &Site) -> Done {
 fn it_opens_after_failures_of_different_files_and_says_so() {
     let site = broken(SCRIPT);
     assert_eq!(results(&site), "exit exit exit");
-    dry(&site).says(": the breaker of exporter epub is open until ");
+    dry(&site).says(": exporter epub is paused after repeated failures until ");
     site.tick().exits(0);
     assert_eq!(results(&site), "exit exit exit", "nothing is started");
     site.ask("six").exits(69).stdout("unavailable this export is failing just now\n");
@@ -72,7 +72,7 @@ fn a_trial_that_fails_opens_it_again() {
     site.tick().exits(0);
     site.tick().exits(0);
     assert_eq!(results(&site), "exit exit exit exit");
-    dry(&site).says(": the breaker of exporter epub is open until ");
+    dry(&site).says(": exporter epub is paused after repeated failures until ");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_retry_that_succeeds_closes_it() {
         site.ask(title).exits(75);
     }
     site.tick().exits(0);
-    dry(&site).says(": the breaker of exporter epub is open until ");
+    dry(&site).says(": exporter epub is paused after repeated failures until ");
     std::fs::write(site.path("mended"), "").unwrap();
     site.clock(301.0);
     site.tick().exits(0); // one at a time: a retry

@@ -162,7 +162,7 @@ fn every_other_page_leads_on() {
     post(&site, "/epub", "", TITLE.as_bytes()).is(303);
     for format in ["page", "page.1", "page.500"] {
         let page = get(&site, &format!("{TITLE}&format={format}"), &[]);
-        let on = (format!("/export/epub?{TITLE}&format=page"), "Look again now".to_owned());
+        let on = (format!("/export/epub?{TITLE}&format=page"), "Check now".to_owned());
         assert_eq!(link(page.is(202)), Some(on));
     }
     site.tick();

@@ -11,7 +11,7 @@ use crate::{
     store::{View, Whose},
 };
 
-/// So many are named when a beginning fits several.
+/// So many are named when a prefix is ambiguous.
 const SHOWN: u32 = 5;
 
 /// What a word names: a file, with its job if there is one, and the attempt if it names that.
@@ -134,5 +134,5 @@ fn files_named(view: &View, word: &str) -> anyhow::Result<Vec<String>> {
 /// Several names begin so.
 pub fn ambiguous(word: &str, names: &[String]) -> Failure {
     let more = if names.len() >= SHOWN as usize { ", …" } else { "" };
-    Failure::because(Exit::Usage, format!("{word:?} fits several: {}{more}; write more of it", names.join(", ")))
+    Failure::because(Exit::Usage, format!("{word:?} is ambiguous: {}{more}; give a longer prefix", names.join(", ")))
 }

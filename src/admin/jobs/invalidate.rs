@@ -1,4 +1,4 @@
-//! `jobs invalidate`: files of the cache count no longer, so that the next request has them made anew.
+//! `jobs invalidate`: cached files are expired so that the next request regenerates them.
 //!
 //! A file is set back in time past ttl and stale, and prune removes it after grace, as it does with every other: who was
 //! told "ready" a moment ago still finds it. A file that never expires is unlinked, under the lock that publishing

@@ -222,10 +222,10 @@ fn held(queue: &Queue) -> Option<Finding> {
     let name = &queue.name;
     let (code, what) = match queue.state.mode {
         Mode::Open => return None,
-        Mode::Paused => ("queue_paused", "paused: nothing of it is started"),
+        Mode::Paused => ("queue_paused", "paused: no job of it is started"),
         Mode::Draining => ("queue_draining", "draining: requests are turned away"),
     };
-    Some(warning(code, format!("queue {name} is {what}; `pressroom queues resume {name}` lets it go on")))
+    Some(warning(code, format!("queue {name} is {what}; resume it with `pressroom queues resume {name}`")))
 }
 
 fn exporter((name, why): (&String, &String)) -> Finding {

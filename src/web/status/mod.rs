@@ -49,7 +49,7 @@ pub(super) fn respond(context: Result<Context, Failure>, variables: &Variables, 
 
 /// The answer to an internal error.
 pub(super) fn internal_error(variables: &Variables) -> Response {
-    html::refusal(variables, &StatusRefusal::new(500, "the server has a fault; its error log tells more"))
+    html::refusal(variables, &StatusRefusal::new(500, "server error; the server's error log has the details"))
 }
 
 fn answer(context: &Context, variables: &Variables, input: impl Read + AsFd) -> Result<Response, StatusRefusal> {

@@ -27,7 +27,7 @@ use crate::{
     web::response::Response,
 };
 
-/// What of the report's object is a count or an age, and of nobody's.
+/// What of the report's object is a count or an age, and names nobody.
 const COUNTS: [&str; 9] =
     ["state", "now", "queues", "running", "max_running", "last_tick", "last_tick_age", "last_hour", "failures"];
 

@@ -151,7 +151,7 @@ fn a_broken_configuration_is_a_fault_and_tells_visitors_nothing() {
     let site = site().create();
     std::fs::write(site.config(), "[cache]\nttll = 1\n[x]\n").unwrap();
     let fault = get(&site, "title=Emma", &[]);
-    fault.is(500).is_passing().says("The server has a fault");
+    fault.is(500).is_passing().says("Server error");
     assert!(!fault.text().contains("toml") && !fault.text().contains("/tmp"));
     assert_eq!(fault.log.lines().count(), 1, "{}", fault.log);
     assert_eq!(get(&site, "title=Emma", JSON).is(500).json()["state"], "error");

@@ -91,7 +91,7 @@ fn a_page_that_looks_again_queues_nothing() {
     assert_eq!(get(&site, "title=Emma&format=look", &[]).is(202).json()["position"], 1);
     let tired = get(&site, "title=Emma&format=page.500", &[]);
     tired.is(202).says("This page has stopped looking.");
-    for what in ["http-equiv", "Looks again in", "Place in the queue", "the download starts", "application/json"] {
+    for what in ["http-equiv", "Next check in", "Place in the queue", "the download starts", "application/json"] {
         assert!(!tired.text().contains(what), "{what}: {}", tired.text());
     }
     let year = jiff::Timestamp::now().strftime("%Y-").to_string();

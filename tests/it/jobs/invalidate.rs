@@ -63,7 +63,7 @@ fn files_are_chosen_by_parameter_and_date_and_it_asks() {
     let site = made("", &["Emma", "Nana", "Zadig"]);
     site.run(&["jobs", "invalidate"]).exits(64).warns("name a file");
     site.run(&["jobs", "invalidate", "epub/X"]).exits(66).warns("there is no file \"epub/X\" in the cache");
-    site.run(&["jobs", "invalidate", "epub/"]).exits(64).warns("fits several");
+    site.run(&["jobs", "invalidate", "epub/"]).exits(64).warns("is ambiguous");
     site.run(&["jobs", "invalidate", "--exporter", "epub"])
         .exits(64)
         .warns("this would invalidate 3 files; give --yes");

@@ -129,8 +129,8 @@ fn findings_stand_on_the_overview_with_their_level() {
     let site = busy();
     site.run(&["queues", "pause", "default"]).exits(0);
     let page = see(&site, OTHER, "");
-    page.says("<strong>warning</strong>: something wants a look")
-        .says("queue default is paused: nothing of it is started");
+    page.says("<strong>warning</strong>: something needs attention")
+        .says("queue default is paused: no job of it is started");
     page.says("<dt>held back</dt><dd><bdi>queue default: paused");
     let sql = "UPDATE meta SET tick_at = tick_at - 840000, tick_boottime = tick_boottime - 840000";
     site.database().execute(sql, []).unwrap();
