@@ -37,7 +37,7 @@ GUIDES = $(shell find docs -type f ! -path 'docs/man/*' ! -perm -u+x)
 GUIDE_PROGRAMS = $(shell find docs -type f ! -path 'docs/man/*' -perm -u+x)
 
 .DEFAULT_GOAL := help
-.PHONY: help build program static completions demo check test crashes torture bench deb install install-files uninstall
+.PHONY: help build program static completions demo picture check test crashes torture bench deb install install-files uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -58,6 +58,9 @@ deb: program completions ## a Debian package, in target
 
 demo: program ## make a book through the queue; it says where
 	@demo/run "$(BINARY)"
+
+picture: program ## take the picture of the README from the demo, with Chromium
+	@demo/picture "$(BINARY)"
 
 check: ## format, lints, shell scripts, man pages, licences
 	@tests/check.sh
@@ -103,7 +106,7 @@ install-files: # of what is built already
 	$(INSTALL) -m 644 "$(COMPLETIONS)/pressroom.bash" "$(bashdir)/pressroom"
 	$(INSTALL) -m 644 "$(COMPLETIONS)/_pressroom" "$(zshdir)/_pressroom"
 	$(INSTALL) -m 644 "$(COMPLETIONS)/pressroom.fish" "$(fishdir)/pressroom.fish"
-	find "$(docdir)" "$(mandir)/man1" "$(mandir)/man5" -type f \( -path '*/doc/*' -o -name 'pressroom*' \) \
+	find "$(docdir)" "$(mandir)/man1" "$(mandir)/man5" -type f \( -path '*/doc/*' -o -name 'pressroom*' \) ! -name '*.png' \
 	    -exec sed -i -e 's|/usr/local/bin:/usr/bin|$(PREFIX)/bin:/usr/bin|; s|^PATH=/usr/bin:/usr/bin:|PATH=/usr/bin:|' \
 	    -e '/usr.local.sbin/!s|/usr/local/|$(PREFIX)/|g' {} +
 
