@@ -162,9 +162,11 @@ impl Seats {
     pub fn why_not_exporter(&self, job: &Job) -> Option<HoldReason> {
         let name = &job.exporter;
         match self.breakers.get(name)? {
-            Breaker::Open { until } => {
-                Some(HoldReason::until("breaker", &format!("exporter {name} is paused after repeated failures until"), *until))
-            }
+            Breaker::Open { until } => Some(HoldReason::until(
+                "breaker",
+                &format!("exporter {name} is paused after repeated failures until"),
+                *until,
+            )),
             Breaker::Trial if self.held_back.contains(name) => {
                 Some(HoldReason::new("breaker", format!("the breaker of exporter {name} lets one run at a time")))
             }

@@ -95,7 +95,7 @@ fn a_page_that_looks_again_queues_nothing() {
         assert!(!tired.text().contains(what), "{what}: {}", tired.text());
     }
     let year = jiff::Timestamp::now().strftime("%Y-").to_string();
-    tired.says(&format!("Its last check was at {year}")).says(" UTC;").says("Look again now");
+    tired.says(&format!("Its last check was at {year}")).says(" UTC;").says("Check now");
 }
 
 #[test]
