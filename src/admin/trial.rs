@@ -104,7 +104,7 @@ fn close_breaker(context: &Context, exporter: &Exporter) -> Result<(), Failure> 
     if breaker_of(&context.view_store()?.view(), exporter, now)? == Breaker::Closed {
         return Ok(());
     }
-    context.open_store()?.immediate(|tx| Ok(tx.close_breaker(&exporter.name, now)?))?;
+    context.open_store()?.end_breaker(&exporter.name, now)?;
     context.site.ring();
     println!("\nthe breaker of exporter {} is closed: its jobs are started again", exporter.name);
     Ok(())

@@ -1,5 +1,5 @@
-//! What the activity log keeps of an ending: how it ended, what follows, and whether the breaker of its exporter has
-//! opened or closed by it.
+//! How an attempt is closed, whoever closes it: its run, or a tick that found the run dead. What comes next is decided here;
+//! the store carries it out in one transaction.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -8,72 +8,14 @@ use crate::{
     model::{
         breaker::Breaker,
         clock::Stamp,
-        job::{Claim, Job, Record},
+        job::{Claim, Record},
         limits::Limits,
         retry::{self, Rules},
-        status::{Outcome, Status},
+        status::Outcome,
     },
     request::breaker_of,
-    site::ActivityEvent,
-    store::{Retry, Tx},
+    store::{AttemptClosing, AttemptEnd, IsOpen, Store, View},
 };
-
-/// Whether the breaker of an exporter was open before an attempt of it is closed. `None`: the attempt changes nothing about
-/// it, or nobody knows; what is only told never breaks an ending (invariant 12).
-pub struct BreakerBefore<'a>(Option<(&'a Exporter, bool)>);
-
-impl<'a> BreakerBefore<'a> {
-    /// Only first attempts count for it.
-    pub fn of(ended: &Closing, tx: &Tx, config: &'a Config) -> Self {
-        let exporter = config.exporters.get(&ended.claim.exporter).filter(|_| ended.claim.number == 1);
-        Self(exporter.and_then(|exporter| Some((exporter, is_open(tx, exporter)?))))
-    }
-
-    /// One that was closed is still so after an attempt that ended well.
-    fn tell(&self, tx: &Tx, outcome: Outcome) {
-        let Some((exporter, was_open)) = self.0.filter(|(_, was_open)| *was_open || outcome != Outcome::Ok) else {
-            return;
-        };
-        let word = match (was_open, is_open(tx, exporter)) {
-            (false, Some(true)) => "breaker_opened",
-            (true, Some(false)) => "breaker_closed",
-            _ => return,
-        };
-        tx.tell(ActivityEvent::new(word, Stamp::now()).with("exporter", &*exporter.name));
-    }
-}
-
-fn is_open(tx: &Tx, exporter: &Exporter) -> Option<bool> {
-    breaker_of(tx, exporter, Stamp::now()).ok().map(|breaker| breaker != Breaker::Closed)
-}
-
-/// Tells what an attempt that has just been closed was, and what its job is now.
-pub fn tell(ended: &Closing, tx: &Tx, before: &BreakerBefore) {
-    let Closing { claim, record, .. } = ended;
-    tx.tell(ActivityEvent::new("ended", record.ended).claim(claim).record(record));
-    if record.outcome == Outcome::Ok && record.output_size.is_some() {
-        tx.tell(ActivityEvent::new("published", record.ended).claim(claim).with("size", record.output_size));
-    }
-    if let Ok(Some(job)) = tx.job(&claim.filename)
-        && let Some(after) = becomes(&job, record.ended)
-    {
-        tx.tell(after.job(&job).with("attempts", job.attempts).with("result", record.outcome.name()));
-    }
-    before.tell(tx, record.outcome);
-}
-
-/// What the row says now; a job that succeeded has none, unless one more run was noted.
-fn becomes(job: &Job, at: Stamp) -> Option<ActivityEvent> {
-    match job.status {
-        Status::Queued => Some(ActivityEvent::new("requeued", at).with("run_after", job.run_after.rfc3339())),
-        Status::Started => None,
-        Status::FailedTimeout | Status::FailedUnknown => {
-            Some(ActivityEvent::new("failed", at).with("status", job.status.name()))
-        }
-    }
-}
-
-// How an attempt is closed, whoever closes it: its run, or a tick that found the run dead.
 
 /// What ended an attempt, and whether it was the size of the work directory.
 pub struct Closing<'a> {
@@ -87,47 +29,48 @@ impl<'a> Closing<'a> {
         Self { claim, record, over_work_size: false }
     }
 
-    /// Closes it in one transaction. `false`: somebody else ended it; touch nothing more (invariant 3).
-    pub fn close(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
-        let Self { claim, record, .. } = self;
-        tx.set_log_size(&claim.attempt, log_size(config, &claim.attempt))?;
-        let breaker = BreakerBefore::of(self, tx, config);
-        let waiting = tx.waiting_for(&claim.filename)?; // before the row goes, which wakes them
-        let ours = match record.outcome {
-            Outcome::Ok => tx.finish_ok(claim, record)?,
-            Outcome::Cancelled => tx.finish_cancelled(claim, record)?,
-            Outcome::Shutdown => self.close_shutdown(tx, config)?,
-            _ => self.close_failure(tx, config)?,
-        };
-        if ours {
-            self.tell_dependents(tx, &waiting)?;
-            tell(self, tx, &breaker);
-        }
-        Ok(ours)
+    /// Closes it. `false`: somebody else ended it; touch nothing more (invariant 3).
+    pub fn close(&self, store: &mut Store, config: &Config) -> anyhow::Result<bool> {
+        self.prepared(config, |closing| store.close_attempt(closing))
     }
 
-    /// The first three shutdowns in a row are no attempts. Further ones are, so that a job whose runs are stopped again
-    /// and again fails at last.
-    fn close_shutdown(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
-        let Self { claim, record, .. } = self;
-        let most = config.exporters.get(&claim.exporter).map_or(1, |exporter| exporter.max_attempts);
-        if tx.may_return(claim)? == Some(false) && claim.number >= most {
-            return Ok(tx.finish_failed(claim, record, Stamp::now())?);
-        }
-        Ok(tx.finish_returned(claim, record)?)
+    /// The same for one whose file gets its name by `publish`, in the same transaction (invariant 2).
+    pub fn publish(
+        &self,
+        store: &mut Store,
+        config: &Config,
+        publish: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<bool> {
+        self.prepared(config, |closing| store.publish_and_close(closing, publish))
     }
 
-    fn close_failure(&self, tx: &Tx, config: &Config) -> anyhow::Result<bool> {
-        let Self { claim, record, .. } = self;
-        let exporter = config.exporters.get(&claim.exporter);
-        match exporter.filter(|exporter| self.runs_again(exporter)) {
-            Some(exporter) => {
-                let run_after = record.ended.plus(self.delay(exporter));
-                let limits = self.next_limits(exporter);
-                let retry = Retry { run_after, limits: Some(&limits), queue: &self.next_queue(exporter) };
-                Ok(tx.finish_retry(claim, record, &retry)?)
+    fn prepared<T>(&self, config: &Config, carry_out: impl FnOnce(&AttemptClosing) -> T) -> T {
+        // Only first attempts count for the breaker.
+        let exporter = config.exporters.get(&self.claim.exporter).filter(|_| self.claim.number == 1);
+        let is_open = exporter.map(|exporter| move |view: &View<'_>| is_open(view, exporter));
+        carry_out(&AttemptClosing {
+            claim: self.claim,
+            record: self.record,
+            end: self.end(config),
+            log_size: log_size(config, &self.claim.attempt),
+            is_open: is_open.as_ref().map(|is_open| is_open as IsOpen),
+        })
+    }
+
+    fn end(&self, config: &Config) -> AttemptEnd {
+        let exporter = config.exporters.get(&self.claim.exporter);
+        match (self.record.outcome, exporter) {
+            (Outcome::Ok, _) => AttemptEnd::Done,
+            (Outcome::Cancelled, _) => AttemptEnd::Cancelled,
+            (Outcome::Shutdown, _) => {
+                AttemptEnd::Shutdown { most: exporter.map_or(1, |exporter| exporter.max_attempts) }
             }
-            None => Ok(tx.finish_failed(claim, record, Stamp::now())?),
+            (_, Some(exporter)) if self.runs_again(exporter) => AttemptEnd::Retry {
+                run_after: self.record.ended.plus(self.delay(exporter)),
+                limits: self.next_limits(exporter),
+                queue: self.next_queue(exporter),
+            },
+            _ => AttemptEnd::Failed,
         }
     }
 
@@ -153,24 +96,10 @@ impl<'a> Closing<'a> {
             _ => self.claim.queue.clone(),
         }
     }
+}
 
-    /// Jobs that wait for this file go on, or fail with it.
-    fn tell_dependents(&self, tx: &Tx, waiting: &[Job]) -> anyhow::Result<()> {
-        let Self { claim, record, .. } = self;
-        if record.outcome == Outcome::Ok {
-            tx.source_ready(&claim.filename, record.ended)?;
-            return Ok(());
-        }
-        let still_comes = tx.job(&claim.filename)?.is_some_and(|job| !job.status.is_failed());
-        if still_comes {
-            return Ok(());
-        }
-        let plain = match record.outcome {
-            Outcome::Cancelled => "the file that it is made from was cancelled",
-            _ => "the file that it is made from could not be made",
-        };
-        Ok(tx.fail_all(waiting, record.outcome, record.message.as_deref().unwrap_or(plain))?)
-    }
+fn is_open(view: &View, exporter: &Exporter) -> Option<bool> {
+    breaker_of(view, exporter, Stamp::now()).ok().map(|breaker| breaker != Breaker::Closed)
 }
 
 /// Bytes that the log takes on the disk, which is what the bound of the history is for.

@@ -22,7 +22,7 @@ use crate::{
         status::Outcome,
     },
     site,
-    store::{Store, StoreError, Tx},
+    store::{Store, StoreError},
     supervise::{self, ExecSpec, ProcessResult},
 };
 
@@ -71,7 +71,7 @@ pub fn publish(
     refused.tell(&mut record);
     explain(&mut record, order);
     make_room(order);
-    patiently(context, store, |tx| Closing::new(claim, &record).close(tx, &context.config)).map(drop)
+    patiently(context, store, |store| Closing::new(claim, &record).close(store, &context.config)).map(drop)
 }
 
 /// A file that is not published, on a disk without space: it may be what fills it, and the end of its attempt could not be
@@ -145,22 +145,19 @@ fn publish_and_forget(
     prepared: &Prepared,
 ) -> Result<(), Failure> {
     let claim = ended.claim;
-    patiently(context, store, |tx| {
-        if tx.cancel_requested(claim)?.is_none() {
-            return Ok(false); // taken from us: touch neither row nor cache
-        }
-        failpoint::at("run-before-rename");
-        prepared.publish(&claim.filename, &claim.attempt)?;
-        failpoint::at("run-renamed");
-        let ours = ended.close(tx, &context.config)?;
-        failpoint::at("run-before-commit");
-        Ok(ours)
+    patiently(context, store, |store| {
+        ended.publish(store, &context.config, || {
+            failpoint::at("run-before-rename");
+            prepared.publish(&claim.filename, &claim.attempt)?;
+            failpoint::at("run-renamed");
+            Ok(())
+        })
     })?;
     failpoint::at("run-committed");
     Ok(())
 }
 
-/// One transaction, tried again for ten minutes while the database is busy: an export that took an hour is not thrown
+/// One operation of the store, tried again for ten minutes while the database is busy: an export that took an hour is not thrown
 /// away for that.
 ///
 /// On a full disk the reserve is given up at once: it may be this very export that fills the disk, and only what is
@@ -168,11 +165,11 @@ fn publish_and_forget(
 pub fn patiently<T>(
     context: &Context,
     store: &mut Store,
-    work: impl Fn(&Tx<'_>) -> anyhow::Result<T>,
+    work: impl Fn(&mut Store) -> anyhow::Result<T>,
 ) -> Result<T, Failure> {
     let end = Instant::now() + STORE_TIMEOUT;
     loop {
-        match store.immediate(&work) {
+        match work(store) {
             Err(error) if is_passing(context, &error) && Instant::now() < end => {}
             result => return Ok(result?),
         }

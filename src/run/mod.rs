@@ -31,7 +31,7 @@ use super::{
     },
     run::{close::Closing, returned::NotStarted},
     site::{self, LockMetadata, PidLife},
-    store::{Store, Tx},
+    store::Store,
     supervise::{self, EndedBy, ExecSpec, Leader, ProcessResult},
 };
 
@@ -144,7 +144,7 @@ impl Run<'_> {
         finish::make_room(order);
         let ended =
             Closing { over_work_size: ending.asked == Some(EndedBy::WorkSize), ..Closing::new(self.claim, &record) };
-        finish::patiently(self.context, store, |tx| ended.close(tx, &self.context.config)).map(drop)
+        finish::patiently(self.context, store, |store| ended.close(store, &self.context.config)).map(drop)
     }
 
     /// The attempt could not be started.
@@ -154,7 +154,7 @@ impl Run<'_> {
         record.detail = Some(sentence.to_owned());
         sentence.clone_into(&mut record.log_tail);
         let mut store = finish::open_patiently(self.context)?;
-        let close = |tx: &Tx| Closing::new(self.claim, &record).close(tx, &self.context.config);
+        let close = |store: &mut Store| Closing::new(self.claim, &record).close(store, &self.context.config);
         finish::patiently(self.context, &mut store, close).map(drop)
     }
 }

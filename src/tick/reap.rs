@@ -101,7 +101,7 @@ fn finish(round: &mut Round, job: &Job, lock: Option<&File>) -> anyhow::Result<(
     }
     let record = record(round, &claim, metadata.as_ref())?;
     let config = &round.context.config;
-    round.store.immediate(|tx| Closing::new(&claim, &record).close(tx, config))?;
+    Closing::new(&claim, &record).close(round.store, config)?;
     noted(round, job, record.outcome)?;
     failpoint::at("reap-recorded");
     Ok(())

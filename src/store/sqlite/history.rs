@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Row, params};
 
 use super::{
-    Tx, View,
+    Store, Tx, View,
     checked::{Filename, QueueName, RowKind, Unreadable},
     rows::{Millis, NonNegative},
 };
@@ -250,6 +250,13 @@ impl View<'_> {
     /// The moment up to which an exporter's attempts do not count for its breaker.
     pub fn breaker_closed(&self, exporter: &str) -> Result<Option<Stamp>> {
         Ok(self.one(CLOSED, params![exporter], |row| Ok(row.get(0).ok()))?.flatten())
+    }
+}
+
+impl Store {
+    /// An exporter whose attempts have failed is tried again: failures until `now` do not count any more.
+    pub fn end_breaker(&mut self, exporter: &str, now: Stamp) -> anyhow::Result<()> {
+        self.immediate(|tx| Ok(tx.close_breaker(exporter, now)?)).map(drop)
     }
 }
 

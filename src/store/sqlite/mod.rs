@@ -9,6 +9,7 @@ pub(super) mod backup;
 pub(super) mod busy;
 pub(super) mod checked;
 pub(super) mod claim;
+pub(super) mod close;
 pub(super) mod copying;
 pub(super) mod counting;
 pub(super) mod counts;

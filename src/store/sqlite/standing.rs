@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Row, params};
 
 use super::{
-    Tx, View,
+    Store, Tx, View,
     checked::QueueName,
     rows::{Millis, NonNegative},
 };
@@ -103,6 +103,13 @@ impl View<'_> {
 
 /// No tick stays longer, and none comes more seldom.
 const LONGEST: Duration = Duration::from_hours(48);
+
+impl Store {
+    /// What the exporter of a running attempt says of itself; of one that is not started any more nothing is written.
+    pub fn note_progress(&mut self, claim: &Claim, percent: Option<u8>, message: Option<&str>) -> anyhow::Result<()> {
+        self.immediate(|tx| Ok(tx.progress(claim, percent, message)?)).map(drop)
+    }
+}
 
 impl Tx<'_> {
     /// A tick has begun.

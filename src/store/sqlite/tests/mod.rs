@@ -31,7 +31,7 @@ use crate::{
         limits::Limits,
         status::Outcome,
     },
-    store::{NewJob, Result, Retry},
+    store::{NewJob, Result, sqlite::finishing::Retry},
 };
 
 /// A moment that every test starts from: a whole number of rank steps.
