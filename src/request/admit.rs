@@ -43,7 +43,7 @@ impl Look<'_> {
         }
         let Breaker::Open { until } = breaker_of(self.view, ask.exporter, self.now)? else { return Ok(None) };
         let wait = until.since(self.now).as_secs() + 1;
-        Ok(Some(Refusal::later(State::Unavailable, "this export is failing just now", wait)))
+        Ok(Some(Refusal::later(State::Unavailable, "this export keeps failing at the moment", wait)))
     }
 
     /// The time after which the client's next new job is admitted, if that is not at once.
@@ -69,7 +69,7 @@ impl Look<'_> {
         let queue = params::lane(ask.exporter, &ask.values);
         let state = self.view.queue(queue)?;
         if state.mode == Mode::Draining {
-            return Ok(Some(Refusal::later(State::Unavailable, "no new files are made just now", 300)));
+            return Ok(Some(Refusal::later(State::Unavailable, "no new files are accepted at the moment", 300)));
         }
         let is_later = ask.is_for_later(self.now);
         let before = if is_later { state.delayed } else { state.due().saturating_add(sources) };

@@ -47,7 +47,7 @@ fn is_form(content_type: &str) -> bool {
 }
 
 fn receive(mut input: impl Read + AsFd, length: usize, end: Instant) -> Result<Vec<u8>, WebProblem> {
-    let short = || WebProblem::Bad(Misfit::Said("the form is shorter than it says"));
+    let short = || WebProblem::Bad(Misfit::Said("the form is shorter than its declared length"));
     let mut body = vec![0; length];
     let mut have = 0;
     while have < length {

@@ -53,7 +53,9 @@ pub(super) fn render(templates: Templates, words: &Words, subject: &PageSubject,
     let values = values(templates, words, subject, nonce);
     let page = templates.file("page.html").unwrap_or_default();
     fill(&page, &values).unwrap_or_else(|error| {
-        logging::diagnostic_line(format_args!("the site's page.html cannot be used: {error:#}"));
+        logging::diagnostic_line(format_args!(
+            "cannot use page.html of http.templates, the built-in page is sent: {error:#}"
+        ));
         fill(built_in("page.html").unwrap_or_default(), &values).unwrap_or_default()
     })
 }

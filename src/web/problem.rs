@@ -16,7 +16,7 @@ pub(super) enum WebProblem {
     TooLarge,
     /// A body that is no form.
     NotAForm,
-    /// A browser says that the form comes from another site.
+    /// A browser says that the form was sent from another site.
     Foreign,
     /// No exporter is named, or one that is not there for visitors.
     Unknown,
@@ -47,11 +47,11 @@ impl WebProblem {
 
     const fn sentence(&self) -> &'static str {
         match self {
-            Self::Method => "only GET, HEAD and POST are answered",
-            Self::Length => "the form has to say how long it is",
+            Self::Method => "only the methods GET, HEAD and POST are supported",
+            Self::Length => "the form must declare its length",
             Self::TooLarge => "the form is too large",
-            Self::NotAForm => "only forms (application/x-www-form-urlencoded) are read",
-            Self::Foreign => "the form comes from another site",
+            Self::NotAForm => "the body must be a form (application/x-www-form-urlencoded)",
+            Self::Foreign => "the form was sent from another site",
             Self::Unknown | Self::Bad(_) => "",
         }
     }

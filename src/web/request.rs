@@ -145,21 +145,21 @@ fn format(text: &str) -> Result<Option<Format>, WebProblem> {
         "page" => Some(Format::Page(0)),
         text => text.strip_prefix("page.").and_then(page),
     };
-    format.map(Some).ok_or(WebProblem::Bad(Misfit::Said("format is json, look, page or file")))
+    format.map(Some).ok_or(WebProblem::Bad(Misfit::Said("format must be json, look, page or file")))
 }
 
 /// `30s`, or `30` for seconds.
 fn wait(text: &str) -> Result<Duration, WebProblem> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     let duration = seconds.or_else(|| humantime::parse_duration(text).ok());
-    duration.ok_or(WebProblem::Bad(Misfit::Said("wait is a duration such as 10s")))
+    duration.ok_or(WebProblem::Bad(Misfit::Said("wait must be a duration such as 10s")))
 }
 
 fn yes_or_no(text: &str) -> Result<bool, WebProblem> {
     match text {
         "1" => Ok(true),
         "" | "0" => Ok(false),
-        _ => Err(WebProblem::Bad(Misfit::Said("refresh is 1 or 0"))),
+        _ => Err(WebProblem::Bad(Misfit::Said("refresh must be 1 or 0"))),
     }
 }
 

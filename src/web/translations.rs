@@ -85,7 +85,7 @@ fn english() -> Table {
 
 fn read(text: &str, language: &str) -> Table {
     text.parse().unwrap_or_else(|error| {
-        logging::diagnostic_line(format_args!("{language}.toml of the pages cannot be read: {error}"));
+        logging::diagnostic_line(format_args!("cannot use {language}.toml of http.templates: {error}"));
         Table::new()
     })
 }

@@ -43,7 +43,7 @@ fn it_opens_after_failures_of_different_files_and_says_so() {
     dry(&site).says(": exporter epub is paused after repeated failures until ");
     site.tick().exits(0);
     assert_eq!(results(&site), "exit exit exit", "nothing is started");
-    site.ask("six").exits(69).stdout("unavailable this export is failing just now\n");
+    site.ask("six").exits(69).stdout("unavailable this export keeps failing at the moment\n");
     site.ask("four").exits(75).stdout("queued 1\n");
 }
 
@@ -87,7 +87,7 @@ fn a_program_that_has_gone_opens_it_and_bad_books_do_not() {
         site.tick().exits(0);
     }
     assert_eq!(results(&site), "exit exit exit exit exit spawn spawn spawn");
-    site.ask("nine").exits(69).says("failing just now");
+    site.ask("nine").exits(69).says("failing at the moment");
     assert!(site.text("SELECT detail FROM attempt WHERE result = 'spawn'").contains("/bin/gone"));
 }
 

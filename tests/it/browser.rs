@@ -77,7 +77,7 @@ fn a_page_that_has_stopped_checking_says_when_and_nothing_else() {
     assert_eq!(browser.text("#title"), "This page no longer checks for your file");
     let year = jiff::Timestamp::now().strftime("%Y").to_string();
     let text = browser.text("#text");
-    assert!(text.contains("Its last check was at") && text.contains(&year), "{text}");
+    assert!(text.contains("The last check was at") && text.contains(&year), "{text}");
     for gone in ["#message", "#delay", "#position", "#expected", "#again", "#percent"] {
         let shown = format!("return Boolean(document.querySelector('{gone}').offsetParent)");
         assert_eq!(browser.script(&shown), Value::Bool(false), "{gone}");
@@ -93,7 +93,7 @@ fn a_failure_is_told_in_plain_words() {
     comes_to(&browser, "queued");
     server.site.tick().exits(0);
     comes_to(&browser, "failed_unknown");
-    assert_eq!(browser.text("#title"), "Your file could not be made");
+    assert_eq!(browser.text("#title"), "Your file could not be created");
     assert_eq!(browser.text("#message"), "there is no such book");
     assert!(!browser.text("#pressroom").contains("ry again"), "its input was bad");
     browser.shot("failed");

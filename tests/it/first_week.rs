@@ -134,7 +134,7 @@ fn a_successful_trial_closes_the_breaker_and_a_failed_one_does_not() {
     std::fs::write(site.path("broken"), "").unwrap();
     let trial = || site.run(&["try", "--allow-root", "epub", "title=Third"]);
     trial().exits(70);
-    site.ask("Third").exits(69).stdout("unavailable this export is failing just now\n");
+    site.ask("Third").exits(69).stdout("unavailable this export keeps failing at the moment\n");
     std::fs::remove_file(site.path("broken")).unwrap();
     trial().exits(0).says("the breaker of exporter epub is closed");
     site.ask("Third").exits(75).stdout("queued 1\n");

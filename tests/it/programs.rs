@@ -60,8 +60,8 @@ fn who_wants_neither_a_page_nor_json_is_told_to_come_again() {
 fn other_answers_are_a_line_under_their_own_status() {
     let site = Site::new().exporter_with("exit 65", RULES).more("[queue.default]\nmax_queued = 1\n").create();
     get(&site, "title=Emma", &[CURL]).is(503);
-    is_a_line(get(&site, "title=Nana", &[CURL]).is(503), "unavailable: Not possible just now");
-    is_a_line(get(&site, "titel=Emma", &[CURL]).is(400), "invalid: This request cannot be answered: ");
+    is_a_line(get(&site, "title=Nana", &[CURL]).is(503), "unavailable: Not possible at the moment");
+    is_a_line(get(&site, "titel=Emma", &[CURL]).is(400), "invalid: This request is not valid: ");
     is_a_line(ask(&site, "GET", "/nothing", "", &[CURL]).is(404), "unknown: There is no such export");
     is_a_line(ask(&site, "PUT", "/epub", "", &[CURL]).is(405), "invalid: ");
     site.tick();

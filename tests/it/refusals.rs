@@ -50,7 +50,7 @@ fn a_job_keeps_its_place_in_a_full_queue() {
 fn a_draining_queue_is_unavailable_and_a_paused_one_queues_on() {
     let site = with_a_file_and_a_job("");
     site.database().execute("UPDATE queue SET mode = 'draining'", []).unwrap();
-    refused(&site, "no new files are made just now");
+    refused(&site, "no new files are accepted at the moment");
     site.database().execute("UPDATE queue SET mode = 'paused'", []).unwrap();
     site.ask("Nana").exits(75).stdout("queued 2\n");
     site.tick().exits(0).stderr("");
@@ -78,7 +78,9 @@ fn an_exporter_that_cannot_be_started_is_unavailable_for_a_while() {
         site.run(&["request", "broken", &format!("title={number}")]).exits(75);
         site.tick().exits(0);
     }
-    site.run(&["request", "broken", "title=6"]).exits(69).stdout("unavailable this export is failing just now\n");
+    site.run(&["request", "broken", "title=6"])
+        .exits(69)
+        .stdout("unavailable this export keeps failing at the moment\n");
     site.run(&["request", "broken", "title=1"]).exits(70);
     site.ask("Emma").exits(75); // other exporters go on
     site.mailed().exits(0).warns("failed: spawn, /nowhere/at-all is not an executable file");

@@ -115,7 +115,7 @@ fn a_draining_queue_takes_no_new_requests_and_answers_about_the_old_ones() {
     let site = Site::new().create();
     site.ask("Emma").exits(75);
     set_mode(&site, "default", "draining");
-    site.ask("Nana").exits(69).stdout("unavailable no new files are made just now\n");
+    site.ask("Nana").exits(69).stdout("unavailable no new files are accepted at the moment\n");
     site.ask("Emma").exits(75).stdout("queued 1\n");
     site.tick().exits(0).stderr("");
     assert_eq!(site.count("SELECT count(*) FROM attempt"), 0);

@@ -90,7 +90,7 @@ fn a_source_that_times_out_times_out_what_waits_for_it_and_both_are_mailed() {
     site.tick().exits(0);
     request(&site, "pdf title=Emma")
         .exits(70)
-        .stdout("failed_timeout the file that it is made from could not be made\n");
+        .stdout("failed_timeout the file that it is made from could not be created\n");
     let mail = site.mailed();
     mail.exits(0).warns("(epub/Emma.epub) failed: timeout");
     mail.warns("(pdf/Emma.pdf) failed: timeout, since epub/Emma.epub could not be made");

@@ -158,7 +158,7 @@ fn every_other_page_leads_on() {
     asks_again_by_form(get(&site, TITLE, &[]).is(404));
     let mut foreign = cgi(&site, "POST", "/epub", "");
     let foreign = reply_to_form(foreign.env("HTTP_SEC_FETCH_SITE", "cross-site"), TITLE.as_bytes());
-    asks_again_by_link(foreign.is(403), "Make the file");
+    asks_again_by_link(foreign.is(403), "Create the file");
     post(&site, "/epub", "", TITLE.as_bytes()).is(303);
     for format in ["page", "page.1", "page.500"] {
         let page = get(&site, &format!("{TITLE}&format={format}"), &[]);

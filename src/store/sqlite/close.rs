@@ -107,7 +107,7 @@ impl AttemptClosing<'_> {
         }
         let plain = match record.outcome {
             Outcome::Cancelled => "the file that it is made from was cancelled",
-            _ => "the file that it is made from could not be made",
+            _ => "the file that it is made from could not be created",
         };
         Ok(tx.fail_all(waiting, record.outcome, record.message.as_deref().unwrap_or(plain))?)
     }

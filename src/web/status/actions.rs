@@ -52,16 +52,16 @@ pub(super) fn perform(handler: &StatusHandler, input: impl Read + AsFd) -> Resul
 /// The user who sends the form: an administrator, and not by way of another site.
 fn admin<'a>(handler: &StatusHandler<'a>) -> Result<&'a [u8], StatusRefusal> {
     let user = handler.visitor.user.filter(|_| handler.visitor.is_admin);
-    let user = user.ok_or_else(|| StatusRefusal::new(403, "only those whom status.admins names may do this"))?;
+    let user = user.ok_or_else(|| StatusRefusal::new(403, "only users listed in admins in [status] may do this"))?;
     if variables::is_from_elsewhere(handler.variables) {
-        return Err(StatusRefusal::new(403, "the form comes from another site"));
+        return Err(StatusRefusal::new(403, "the form was sent from another site"));
     }
     Ok(user)
 }
 
 impl FormAction {
     fn of(form: &Pairs) -> Result<Self, StatusRefusal> {
-        let missing = |what| StatusRefusal::new(400, format!("the form names no {what}"));
+        let missing = |what| StatusRefusal::new(400, format!("the form contains no {what}"));
         let job = || form.get("job")?.and_then(|id| id.parse().ok()).ok_or_else(|| missing("job"));
         let queue = |mode| Ok(Self::Set(form.get("queue")?.ok_or_else(|| missing("queue"))?, mode));
         match form.get("act")?.as_deref() {
@@ -71,7 +71,7 @@ impl FormAction {
             Some("pause") => queue(Mode::Paused),
             Some("resume") => queue(Mode::Open),
             Some("drain") => queue(Mode::Draining),
-            _ => Err(missing("deed that is known")),
+            _ => Err(missing("known action")),
         }
     }
 

@@ -58,7 +58,7 @@ pub(super) fn jobs_page(handler: &StatusHandler, view: &View) -> Result<Response
 /// One more than is shown, to know whether there are more.
 fn job_query(handler: &StatusHandler, view: &View) -> Result<JobQuery, StatusRefusal> {
     let below = handler.request.get("below")?;
-    let bad = |_| StatusRefusal::new(400, "below is the id of a job");
+    let bad = |_| StatusRefusal::new(400, "below must be the ID of a job");
     Ok(JobQuery {
         about: filter::about(view, &filters(handler)?)?,
         statuses: filter::statuses(&statuses(handler)?),
@@ -245,7 +245,7 @@ fn place(text: &str) -> Result<(Stamp, i64), StatusRefusal> {
     let numbers = text.split_once('.').and_then(|(ended, row)| Some((ended.parse().ok()?, row.parse().ok()?)));
     numbers
         .map(|(ended, row)| (Stamp(ended), row))
-        .ok_or_else(|| StatusRefusal::new(400, "below is no place in the history"))
+        .ok_or_else(|| StatusRefusal::new(400, "below must be a position in the history"))
 }
 
 fn attempt_row(attempt: &Attempt) -> Value {

@@ -60,10 +60,10 @@ fn answer(context: &Context, variables: &Variables, input: impl Read + AsFd) -> 
         let _ = body::read(variables, input);
         if variables::is_only_claimed(variables) {
             logging::diagnostic_line(
-                "nginx sets REMOTE_USER, but not AUTH_TYPE: see docs/status-page.md on where to set them",
+                "nginx sets REMOTE_USER but not AUTH_TYPE; docs/status-page.md says where to set both",
             );
         }
-        return Err(StatusRefusal::new(403, "you have to log in to see this"));
+        return Err(StatusRefusal::new(403, "log in to see this page"));
     }
     let handler = StatusHandler { context, variables, visitor, request: request?, now: Stamp::now() };
     match (handler.request.method, handler.request.page) {

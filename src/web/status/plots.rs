@@ -47,7 +47,7 @@ fn values(plot: Plot) -> Value {
 fn queue(samples: &[Sample], span: PlotSpan, now: Stamp) -> anyhow::Result<Plot> {
     let (title, keys): (_, &[_]) = ("Queue length", &["queued", "running"]);
     let Some(last) = samples.last() else {
-        let text = "Nothing is known yet: ticks take a sample once a minute.".to_owned();
+        let text = "No data yet: a tick takes a sample once a minute.".to_owned();
         return Ok(Plot { title, keys: &[], text, svg: None });
     };
     let most = |count: fn(&Sample) -> u64| samples.iter().map(count).max().unwrap_or_default();
@@ -56,7 +56,7 @@ fn queue(samples: &[Sample], span: PlotSpan, now: Stamp) -> anyhow::Result<Plot>
         points: samples.iter().map(|sample| (sample.at, float(count(sample)))).collect(),
     };
     let text = format!(
-        "Queued: {} at last, {} at most. Running: {} at last, {} at most.",
+        "Queued: {} now, {} at most. Running: {} now, {} at most.",
         last.queued,
         most(|sample| sample.queued),
         last.started,
@@ -70,11 +70,11 @@ fn queue(samples: &[Sample], span: PlotSpan, now: Stamp) -> anyhow::Result<Plot>
 fn times(ended: &[PastRun], buckets: &[Bucket], span: PlotSpan, now: Stamp) -> anyhow::Result<Plot> {
     let (title, keys): (_, &[_]) = ("Mean wait and run time", &["wait", "run"]);
     if ended.is_empty() {
-        return Ok(Plot { title, keys: &[], text: "No attempt has ended.".to_owned(), svg: None });
+        return Ok(Plot { title, keys: &[], text: "No attempt has ended in this time.".to_owned(), svg: None });
     }
     let (wait, run) = (mean(ended.iter().filter_map(|one| one.waited)), mean(ended.iter().map(|one| one.ran)));
     let tell = |what: &str, mean: Mean| {
-        let value = mean.value().map_or_else(|| "nothing is known".to_owned(), format::duration);
+        let value = mean.value().map_or_else(|| "no data".to_owned(), format::duration);
         format!("{what}: {value} on average, {} at most.", format::duration(mean.most))
     };
     let text = format!("{} {} {}", of(ended), tell("Wait", wait), tell("Run", run));
@@ -105,7 +105,7 @@ fn failures(ended: &[PastRun], buckets: &[Bucket], span: PlotSpan, now: Stamp) -
 
 /// How many attempts it is about.
 fn of(ended: &[PastRun]) -> String {
-    let more = if ended.len() < ATTEMPTS as usize { "" } else { ", the newest of more" };
+    let more = if ended.len() < ATTEMPTS as usize { "" } else { ", not counting older ones" };
     format!("{} ended{more}.", format::count(ended.len() as u64, "attempt"))
 }
 

@@ -103,7 +103,7 @@ impl StatusRefusal {
             Some((others, last)) => format!("{others} and {last} are"),
             None => format!("{allow} is"),
         };
-        Self { allow: Some(allow), ..Self::new(405, format!("only {methods} answered here")) }
+        Self { allow: Some(allow), ..Self::new(405, format!("only {methods} allowed here")) }
     }
 
     /// With the commands as they have to be typed for this state directory.
@@ -113,7 +113,7 @@ impl StatusRefusal {
 
     /// What anonymous visitors may read: nothing about this machine.
     pub(super) fn public_sentence(&self) -> &str {
-        if self.status < 500 { &self.sentence } else { "the status cannot be shown just now" }
+        if self.status < 500 { &self.sentence } else { "the status cannot be shown at the moment" }
     }
 }
 

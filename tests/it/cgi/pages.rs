@@ -32,13 +32,13 @@ fn a_site_has_its_own_pages_and_languages() {
     get(&site, "title=Emma", &[("HTTP_ACCEPT_LANGUAGE", "it")])
         .is(202)
         .says("Il file è in coda")
-        .says("Place in the queue");
+        .says("Position in the queue");
     std::fs::write(site.path("pages/page.html"), "<h1>{{ title }}</h1>{{ name }}").unwrap();
     let own = get(&site, "title=%3Cb%3E", &[("HTTP_ACCEPT_LANGUAGE", "it")]);
     own.is(202).says("<h1>Il file è in coda</h1>&lt;b&gt;.epub");
     std::fs::write(site.path("pages/page.html"), "{% if %}").unwrap();
     let broken = get(&site, "title=Emma", &[]);
-    broken.is(202).says("Place in the queue");
+    broken.is(202).says("Position in the queue");
     assert!(broken.log.contains("page.html") && broken.log.lines().count() == 1, "{}", broken.log);
 }
 

@@ -155,7 +155,7 @@ fn a_form_of_another_site_queues_nothing() {
         ("HTTP_ORIGIN", "https://example.org:8443"),
         ("HTTP_ORIGIN", "null"),
     ] {
-        send(&[(name, value)]).is(403).is_passing().says("The form comes from another site");
+        send(&[(name, value)]).is(403).is_passing().says("The form was sent from another site");
         assert_eq!(jobs(&site), 0, "{value}");
     }
     send(&[("HTTP_SEC_FETCH_SITE", "same-origin"), ("HTTP_ORIGIN", "https://example.org")]).is(303);

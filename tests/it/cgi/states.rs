@@ -104,7 +104,7 @@ fn a_time_out_has_a_status_of_its_own() {
     assert_eq!(get(&site, "title=Emma", JSON).is(410).is_passing().json()["state"], "failed_timeout");
     let site = site.more("");
     let failed = get(&site, "title=Emma", &[]);
-    failed.is(504).says("could not be made in time");
+    failed.is(504).says("could not be created in time");
     assert!(failed.retry_after() > 0);
 }
 

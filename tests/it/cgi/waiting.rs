@@ -86,16 +86,16 @@ fn a_page_that_looks_again_queues_nothing() {
         get(&site, &query, &[]).is(404).is_passing();
         assert_eq!(jobs(&site), 0);
     }
-    get(&site, "title=Emma&format=page.1", &[]).says("Make the file");
+    get(&site, "title=Emma&format=page.1", &[]).says("Create the file");
     get(&site, "title=Emma&format=page", &[]).is(202);
     assert_eq!(get(&site, "title=Emma&format=look", &[]).is(202).json()["position"], 1);
     let tired = get(&site, "title=Emma&format=page.500", &[]);
-    tired.is(202).says("This page has stopped looking.");
-    for what in ["http-equiv", "Next check in", "Place in the queue", "the download starts", "application/json"] {
+    tired.is(202).says("This page no longer checks for your file");
+    for what in ["http-equiv", "Next check in", "Position in the queue", "the download starts", "application/json"] {
         assert!(!tired.text().contains(what), "{what}: {}", tired.text());
     }
     let year = jiff::Timestamp::now().strftime("%Y-").to_string();
-    tired.says(&format!("Its last check was at {year}")).says(" UTC;").says("Check now");
+    tired.says(&format!("The last check was at {year}")).says(" UTC.").says("Check now");
 }
 
 #[test]
@@ -122,5 +122,5 @@ fn a_task_that_is_waited_for_is_done() {
     crate::support::site::wait_until("it is queued", || jobs(&site) == 1);
     site.tick();
     let text = String::from_utf8(waiting.wait_with_output().unwrap().stdout).unwrap();
-    assert!(text.starts_with("Status: 200 OK\r\n") && text.contains("What you asked for has been done."), "{text}");
+    assert!(text.starts_with("Status: 200 OK\r\n") && text.contains("Your request has been carried out."), "{text}");
 }

@@ -121,7 +121,7 @@ fn a_job_has_a_page_and_so_has_a_file_whose_job_is_gone() {
     see(&site, OTHER, "page=job&job=2").is(200).says("<h1>Job 2</h1>");
     see(&site, OTHER, "page=job&job=2000").is(404);
     let waiting = see(&site, OTHER, &format!("page=job&job={}", job(&site, "<script>")));
-    waiting.is(200).says("queued, place 1 in its queue").says("It has not been started yet.");
+    waiting.is(200).says("queued, place 1 in its queue").says("The job has not been started yet.");
 }
 
 /// What it costs is measured by `make bench`, and the plans of its statements are looked at beside them.

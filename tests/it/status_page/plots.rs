@@ -50,7 +50,7 @@ fn a_site_without_a_past_says_so_in_plain_sentences() {
     let site = site();
     let page = see(&site, OTHER, "");
     assert_eq!(plots(&page), []);
-    page.says("Nothing is known yet: ticks take a sample once a minute.").says("No attempt has ended.");
+    page.says("No data yet: a tick takes a sample once a minute.").says("No attempt has ended in this time.");
     page.says("0 attempts ended. None failed.");
 }
 
@@ -64,8 +64,8 @@ fn the_plots_show_what_happened() {
     for (_, svg) in hour.iter().chain(&day) {
         assert_well_formed(svg);
     }
-    assert_eq!(hour[0].0, "Queue length. Queued: 8 at last, 40 at most. Running: 1 at last, 3 at most.");
-    assert_eq!(day[0].0, "Queue length. Queued: 8 at last, 91 at most. Running: 1 at last, 4 at most.");
+    assert_eq!(hour[0].0, "Queue length. Queued: 8 now, 40 at most. Running: 1 now, 3 at most.");
+    assert_eq!(day[0].0, "Queue length. Queued: 8 now, 91 at most. Running: 1 now, 4 at most.");
     assert!(hour[1].0.starts_with("Mean wait and run time. 2 attempts ended. Wait: "), "{}", hour[1].0);
     assert_eq!(hour[2].0, "Failures. 2 attempts ended. Failed: exit 1.");
     // The lines have a point for each sample, and the axis ends at 40 and 100.
@@ -95,7 +95,7 @@ fn a_tick_takes_the_samples_that_are_drawn() {
     }
     site.brief_tick().exits(0);
     let page = see(&site, OTHER, "");
-    assert!(plots(&page)[0].0.contains("Running: 2 at last"), "{:?}", plots(&page));
+    assert!(plots(&page)[0].0.contains("Running: 2 now"), "{:?}", plots(&page));
     crate::support::running::go(&site);
     crate::support::together::wait_for_runs(&site);
 }

@@ -44,17 +44,14 @@ fn without_a_name_nobody_sees_anything() {
         let refused = see(&site, "", query);
         refused.is(403).has("content-type", "text/plain; charset=utf-8");
         is_guarded(&refused);
-        assert_eq!(refused.text(), "you have to log in to see this\n");
+        assert_eq!(refused.text(), "log in to see this page\n");
         let mut command = program(&site, "status", "POST", query);
         reply(&mut command).is(403);
     }
     // What a client can claim is not what the server says.
     see_with(&site, "", "", &[("HTTP_REMOTE_USER", ADMIN), ("HTTP_AUTHORIZATION", "Basic YW5uYTo=")]).is(403);
     let json = see_with(&site, "", "", &[("HTTP_ACCEPT", "application/json")]);
-    assert_eq!(
-        json.is(403).json(),
-        serde_json::json!({ "state": "error", "reason": "you have to log in to see this" })
-    );
+    assert_eq!(json.is(403).json(), serde_json::json!({ "state": "error", "reason": "log in to see this page" }));
 }
 
 #[test]
