@@ -23,7 +23,7 @@ pub use self::{
         listing::{JobFilter, JobOrder, JobQuery},
         maintenance::Removal,
         notices::{Notice, NoticeEvent},
-        past::{AttemptOrder, AttemptQuery, LOOK_BACK, Whose},
+        past::{AttemptCursor, AttemptOrder, AttemptQuery, LOOK_BACK, Whose},
         settings::{Action, Mode, QueueState, ScheduleState},
         standing::{Pulse, Started},
         standstill::{Place, Standstill},

@@ -3,6 +3,8 @@
 //! Between two pages no read is open, so that whoever leafs through a list holds up nobody's log, and the memory that
 //! is needed does not grow with the history.
 
+use std::{fmt, str::FromStr};
+
 use rusqlite::{Row, ToSql, params, params_from_iter};
 
 use super::{
@@ -88,8 +90,27 @@ const KNOWS_QUEUE: &str = "SELECT EXISTS (SELECT 1 FROM queue WHERE name = ?)";
 pub(super) const ROWS_OF_FILE: &str = "SELECT rowid FROM attempt WHERE filename = ? ORDER BY rowid DESC LIMIT ?";
 pub(super) const ROWS_OF_JOB: &str = "SELECT rowid FROM attempt WHERE job = ? ORDER BY rowid DESC LIMIT ?";
 
-/// Where a page ended: the end and the row of its last attempt.
-pub type AttemptCursor = (Stamp, i64);
+/// A place in a list of attempts, from which its next page is read. Written as a word for an address, and only compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptCursor {
+    ended: Stamp,
+    row: i64,
+}
+
+impl fmt::Display for AttemptCursor {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}.{}", self.ended.0, self.row)
+    }
+}
+
+impl FromStr for AttemptCursor {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        let (ended, row) = word.split_once('.').ok_or(())?;
+        Ok(Self { ended: Stamp(ended.parse().map_err(drop)?), row: row.parse().map_err(drop)? })
+    }
+}
 
 type Statement = (String, Vec<Box<dyn ToSql>>);
 
@@ -104,21 +125,25 @@ impl View<'_> {
         Ok(self.one(KNOWS_QUEUE, params![name], |row| row.get(0))?.unwrap_or(false))
     }
 
-    /// Shows the ended attempts that match, with their row numbers, until `show` says `false`. `since` and `until` are about their end. Queue,
+    /// Shows the ended attempts that match, each with its place in the list, until `show` says `false`. `since` and `until` are about their end. Queue,
     /// client, parameters and orders other than by end are looked at in the newest [`LOOK_BACK`] attempts that match
     /// the rest; the answer is whether there are older ones, at which nobody has looked and which might belong here.
-    pub fn each_attempt(&self, query: &AttemptQuery, mut show: impl FnMut(i64, &Attempt) -> bool) -> Result<bool> {
+    pub fn each_attempt(
+        &self,
+        query: &AttemptQuery,
+        mut show: impl FnMut(AttemptCursor, &Attempt) -> bool,
+    ) -> Result<bool> {
         if query.is_deep() {
             let rows = self.rows(deep_sql(query))?;
             let is_whole = query.is_newest_first() && query.limit.is_some_and(|limit| rows.len() >= limit as usize);
-            self.show(rows.into_iter().map(|(_, row)| row), &mut show)?;
+            self.show(rows.into_iter().map(|cursor| cursor.row), &mut show)?;
             return Ok(!is_whole && self.rows(beyond_sql(query))?.pop().is_some());
         }
         let (mut left, mut after) = (query.limit.unwrap_or(u32::MAX), None);
         while left > 0 {
             let rows = self.rows(page_sql(query, after, left.min(PAGE)))?;
             let Some(last) = rows.last().copied() else { break };
-            if !self.show(rows.into_iter().map(|(_, row)| row), &mut show)? {
+            if !self.show(rows.into_iter().map(|cursor| cursor.row), &mut show)? {
                 break;
             }
             after = Some(last);
@@ -129,7 +154,7 @@ impl View<'_> {
 
     /// The newest [`LOOK_BACK`] attempts of a file or a job, running ones as well, the newest first, until `show` says
     /// `false`; the answer is whether there are older ones.
-    pub fn each_attempt_of(&self, whose: Whose, mut show: impl FnMut(i64, &Attempt) -> bool) -> Result<bool> {
+    pub fn each_attempt_of(&self, whose: Whose, mut show: impl FnMut(AttemptCursor, &Attempt) -> bool) -> Result<bool> {
         let most = LOOK_BACK + 1;
         let mut rows: Vec<i64> = match whose {
             Whose::File(filename) => self.all(ROWS_OF_FILE, params![filename, most], |row| row.get(0))?,
@@ -143,16 +168,20 @@ impl View<'_> {
 
     fn rows(&self, (sql, values): Statement) -> Result<Vec<AttemptCursor>> {
         // A moment that is none sorts as the first.
-        let read = |row: &Row<'_>| Ok((row.get(0).unwrap_or_default(), row.get(1)?));
+        let read = |row: &Row<'_>| Ok(AttemptCursor { ended: row.get(0).unwrap_or_default(), row: row.get(1)? });
         self.with_room(|| self.all(&sql, params_from_iter(values), read))
     }
 
     /// `false`: enough. An attempt that has gone since it was found is left out.
-    fn show(&self, rows: impl Iterator<Item = i64>, show: &mut impl FnMut(i64, &Attempt) -> bool) -> Result<bool> {
+    fn show(
+        &self,
+        rows: impl Iterator<Item = i64>,
+        show: &mut impl FnMut(AttemptCursor, &Attempt) -> bool,
+    ) -> Result<bool> {
         for row in rows {
-            if let Some(attempt) = self.attempt_at(row)?
-                && !show(row, &attempt)
-            {
+            let Some(attempt) = self.attempt_at(row)? else { continue };
+            let ended = attempt.record.as_ref().map(|record| record.ended).unwrap_or_default();
+            if !show(AttemptCursor { ended, row }, &attempt) {
                 return Ok(false);
             }
         }
@@ -233,7 +262,7 @@ fn way(query: &AttemptQuery, outcomes: &[Outcome], after: Option<AttemptCursor>)
 }
 
 impl Where {
-    fn beyond(&mut self, comparison: &str, (ended, row): AttemptCursor) {
+    fn beyond(&mut self, comparison: &str, AttemptCursor { ended, row }: AttemptCursor) {
         self.and(format!("(ended, rowid) {comparison} (?, ?)"), [boxed(ended), boxed(row)]);
     }
 }
@@ -241,7 +270,7 @@ impl Where {
 /// The statements that answer a query, for a look at their plans.
 #[cfg(test)]
 pub(super) fn statements(query: &AttemptQuery) -> Vec<String> {
-    let after = Some((Stamp(0), 0));
+    let after = Some(AttemptCursor { ended: Stamp(0), row: 0 });
     if query.is_deep() {
         return vec![deep_sql(query).0, beyond_sql(query).0];
     }

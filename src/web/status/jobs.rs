@@ -13,12 +13,11 @@ use crate::{
     cli::{Filters, StatusWord, Which},
     exit::{Exit, Failure},
     model::{
-        clock::Stamp,
         format,
         job::{Attempt, Job},
         status::Outcome,
     },
-    store::{AttemptOrder, AttemptQuery, JobOrder, JobQuery, LOOK_BACK, View},
+    store::{AttemptCursor, AttemptOrder, AttemptQuery, JobOrder, JobQuery, LOOK_BACK, View},
     web::{response::Response, url},
 };
 
@@ -200,15 +199,15 @@ fn attempt(attempt: &Attempt) -> Value {
 
 pub(super) fn history_page(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
     let mut found = Vec::new();
-    let are_older = view.each_attempt(&attempt_query(handler, view)?, |row, attempt| {
-        found.push((row, attempt.clone()));
+    let are_older = view.each_attempt(&attempt_query(handler, view)?, |cursor, attempt| {
+        found.push((cursor, attempt.clone()));
         true
     })?;
     let more = found.len() > ROWS as usize;
     found.truncate(ROWS as usize);
-    let older = found.last().filter(|_| more).and_then(|(row, attempt)| {
-        let ended = attempt.record.as_ref()?.ended;
-        Some(link(handler, &format!("{}.{row}", ended.0)))
+    let older = found.last().filter(|_| more).and_then(|(cursor, attempt)| {
+        attempt.record.as_ref()?;
+        Some(link(handler, &cursor.to_string()))
     });
     let values = context! {
         rows => found.iter().map(|(_, attempt)| attempt_row(attempt)).collect::<Value>(),
@@ -229,7 +228,7 @@ fn attempt_query(handler: &StatusHandler, view: &View) -> Result<AttemptQuery, S
         order: AttemptOrder::Ended,
         reverse: true,
         limit: Some(ROWS + 1),
-        below: handler.request.get("below")?.map(|text| place(&text)).transpose()?,
+        below: handler.request.get("below")?.map(|word| cursor(&word)).transpose()?,
     })
 }
 
@@ -240,12 +239,8 @@ fn result(handler: &StatusHandler) -> Result<Vec<Outcome>, StatusRefusal> {
     Ok(asked.map(read).transpose()?.into_iter().collect())
 }
 
-/// An end in milliseconds and a row.
-fn place(text: &str) -> Result<(Stamp, i64), StatusRefusal> {
-    let numbers = text.split_once('.').and_then(|(ended, row)| Some((ended.parse().ok()?, row.parse().ok()?)));
-    numbers
-        .map(|(ended, row)| (Stamp(ended), row))
-        .ok_or_else(|| StatusRefusal::new(400, "below must be a position in the history"))
+fn cursor(word: &str) -> Result<AttemptCursor, StatusRefusal> {
+    word.parse().map_err(|()| StatusRefusal::new(400, "below must be a position in the history"))
 }
 
 fn attempt_row(attempt: &Attempt) -> Value {

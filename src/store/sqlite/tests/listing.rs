@@ -206,8 +206,8 @@ fn the_pages_of_the_history_hold_every_attempt_once_although_several_ended_at_th
         loop {
             let query = AttemptQuery { about: about.clone(), limit: Some(2), below, ..newest() };
             let before = seen.len();
-            let each = |row, attempt: &Attempt| {
-                below = Some((attempt.record.as_ref().unwrap().ended, row));
+            let each = |cursor, attempt: &Attempt| {
+                below = Some(cursor);
                 seen.push(attempt.filename.clone());
                 true
             };

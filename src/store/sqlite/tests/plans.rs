@@ -202,7 +202,7 @@ fn the_next_page_of_a_list_begins_where_the_last_one_ended() {
         order: AttemptOrder::Ended,
         reverse: true,
         limit: Some(51),
-        below: Some((NOON, 7)),
+        below: format!("{}.7", NOON.0).parse().ok(),
     };
     let steps = plan(&base, &past::statements(&attempts)[0]);
     assert!(steps.starts_with("SEARCH attempt USING COVERING INDEX attempt_ended (ended>? AND ended<?)"), "{steps}");
