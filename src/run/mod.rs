@@ -1,7 +1,14 @@
 //! `pressroom run` (hidden): supervises exactly one attempt and outlives the tick that launched it.
 //!
-//! The locked file of the attempt comes as stdin and stays open to the end: who can take that lock knows that we are
-//! gone (invariant 4). Nothing is cleaned up here; the next tick sweeps what lies in `work/`.
+//! The protocol. The locked file of the attempt comes as stdin and stays open to the end: who can take that lock knows that
+//! we are gone (invariant 4). In this order: our own number goes into the lock file; the configuration is read; the work
+//! directory is made; the exporter is forked, its number goes into the lock file, and only then it may execute; it is
+//! supervised until the last of its tree has ended; its file is made complete under a second name in the cache; one
+//! transaction checks that the attempt is still ours, gives the file its name and brings the row to what comes next.
+//!
+//! Killed before the fork, we leave a started row whose lock is free, which is reaped as lost; killed after it, a tree as
+//! well, which the tick finds by the lock file and ends first; killed after the rename and before the commit, a published
+//! file with a started row, which is reaped as done. Nothing is cleaned up here; the next tick sweeps what lies in `work/`.
 
 pub mod close;
 pub mod exec_spec;

@@ -13,6 +13,8 @@ use crate::model::{
     clock::Stamp,
     filename::{is_filename, is_name},
     job::AttemptId,
+    limits::Limits,
+    status::{DropReason, Outcome, Status},
 };
 
 /// An id beyond this is none of ours. After the largest that there can be, no job could be queued any more.
@@ -217,4 +219,55 @@ pub(super) const RANKS: std::ops::RangeInclusive<i64> = -LARGEST_RANK..=LARGEST_
 fn within(value: ValueRef<'_>, range: std::ops::RangeInclusive<i64>) -> FromSqlResult<i64> {
     let number = i64::column_result(value)?;
     range.contains(&number).then_some(number).ok_or(FromSqlError::OutOfRange(number))
+}
+
+impl ToSql for Status {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.code().into())
+    }
+}
+
+impl FromSql for Status {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let code = i64::column_result(value)?;
+        Self::from_code(code).ok_or(FromSqlError::OutOfRange(code))
+    }
+}
+
+impl ToSql for Outcome {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.name().into())
+    }
+}
+
+impl FromSql for Outcome {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_name(value.as_str()?).ok_or(FromSqlError::InvalidType)
+    }
+}
+
+impl ToSql for DropReason {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.name().into())
+    }
+}
+
+impl FromSql for DropReason {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_name(value.as_str()?).ok_or(FromSqlError::InvalidType)
+    }
+}
+
+impl ToSql for Limits {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let text =
+            serde_json::to_string(self).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        Ok(text.into())
+    }
+}
+
+impl FromSql for Limits {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        serde_json::from_str(value.as_str()?).map_err(FromSqlError::other)
+    }
 }

@@ -20,8 +20,7 @@ use crate::{
     model::{
         clock::{Stamp, millis},
         job::{Attempt, Job, Record},
-        limits::Limits,
-        status::{DropReason, Outcome, Status},
+        status::{Outcome, Status},
     },
     store::{Result, StoreError},
 };
@@ -358,57 +357,6 @@ impl FromSql for NonNegative {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let number = i64::column_result(value)?;
         u64::try_from(number).map(Self).map_err(|_| FromSqlError::OutOfRange(number))
-    }
-}
-
-impl ToSql for Status {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.code().into())
-    }
-}
-
-impl FromSql for Status {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let code = i64::column_result(value)?;
-        Self::from_code(code).ok_or(FromSqlError::OutOfRange(code))
-    }
-}
-
-impl ToSql for Outcome {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.name().into())
-    }
-}
-
-impl FromSql for Outcome {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Self::from_name(value.as_str()?).ok_or(FromSqlError::InvalidType)
-    }
-}
-
-impl ToSql for DropReason {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.name().into())
-    }
-}
-
-impl FromSql for DropReason {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Self::from_name(value.as_str()?).ok_or(FromSqlError::InvalidType)
-    }
-}
-
-impl ToSql for Limits {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let text =
-            serde_json::to_string(self).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        Ok(text.into())
-    }
-}
-
-impl FromSql for Limits {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        serde_json::from_str(value.as_str()?).map_err(FromSqlError::other)
     }
 }
 
