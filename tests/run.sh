@@ -13,7 +13,7 @@ timed='target."cfg(all())".runner = "tests/timed.sh"'
 cargo test --config "$timed" --locked --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
 
 printf '\nThe slowest tests:\n'
-sed -n 's/^test \(.*\) \.\.\. ok <\([0-9.]*\)s>$/\2 s  \1/p' "$log" | sort -rn | sed 10q
+sed -n 's/^test \(.*\) \.\.\. ok <\([0-9.]*\)s>$/\2 s  \1/p' "$log" | sort -rn | awk 'NR <= 10'
 
 # A test that cannot run says `SKIPPED: name: reason` and passes.
 printf '\n'
