@@ -1,4 +1,4 @@
-//! Who asks: a name for the limit on pending jobs.
+//! The client of a request, whose pending jobs are counted together.
 
 use std::net::IpAddr;
 
@@ -8,16 +8,16 @@ use crate::{
     model::client::{Network, parse as address},
 };
 
-/// A visitor's name, and whether it came from where the configuration says.
+/// The name of the client, and whether it came from where the configuration says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Client {
-    /// `None`: the visitor is not counted.
+    /// `None`: jobs of this client are not counted.
     pub(super) name: Option<Vec<u8>>,
-    /// Nobody has logged in, and the server does not set what `http.client` names.
+    /// No user has logged in, and the server does not set the variable that `http.client` names.
     pub(super) is_missing: bool,
 }
 
-/// The visitor as the server names whoever has logged in, or as the configuration says, or else by the address.
+/// The user who has logged in, or what the configuration names, or else the address.
 pub(super) fn of(variables: &Variables, source: &ClientSource) -> Client {
     if let Some(user) = variables::user(variables) {
         return Client { name: Some(user.to_owned()), is_missing: false };
@@ -35,12 +35,12 @@ fn in_bytes(address: IpAddr) -> Vec<u8> {
     address.to_string().into_bytes()
 }
 
-/// What is left of it the visitor has made up.
+/// The address at this hop, counted from the end: everything before it may be made up by the client.
 fn at_hop(variables: &Variables, hop: usize) -> Option<IpAddr> {
     address(forwarded(variables)?.rsplit(',').nth(hop - 1)?)
 }
 
-/// The last address that is none of the proxies'; what a stranger sends without a proxy counts for nothing.
+/// The last address that is not a proxy's. The header of a client that did not come through a proxy is ignored.
 fn beyond(variables: &Variables, proxies: &[Network]) -> Option<IpAddr> {
     let is_proxy = |address: &IpAddr| proxies.iter().any(|network| network.contains(*address));
     let peer = address(variables.text("REMOTE_ADDR")?)?;

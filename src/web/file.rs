@@ -1,5 +1,5 @@
-//! A ready file over HTTP: whole, in part, or not at all because the visitor has it already; and under which name it is
-//! saved (`Content-Disposition`, RFC 6266): one in ASCII for old programs and the real one.
+//! A ready file over HTTP: whole, in part, or not at all because the client has it already; and the names under which it
+//! is saved (`Content-Disposition`, RFC 6266): one in ASCII for old programs and the real one.
 
 use std::fs::File;
 
@@ -13,17 +13,17 @@ use super::{
 };
 use crate::{cache::Cached, config::Sendfile, model::clock::Stamp};
 
-/// How long a copy of a file that never expires is taken as current, in seconds; then its tag is asked about.
+/// Seconds for which a client may use its copy of a file that never expires, before it asks whether the tag is current.
 const DAY: u64 = 86_400;
 
-/// An open file and what is told about it. The file is what was looked at, whatever becomes of its name.
+/// An open file and what its headers say. Size and age are those of the open file, whatever happens to its name.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     pub(super) file: File,
     pub(super) cached: Cached,
     /// Below `cache/`.
     pub(super) filename: String,
-    /// For the visitor's disk.
+    /// Under which it is saved.
     pub(super) name: String,
     pub(super) content_type: String,
     /// `None`: never.
@@ -36,7 +36,7 @@ impl OpenFile {
         let header = response::header(how, request, &self.filename, &self.cached);
         let ours = Validators::of(&self.cached, now);
         let (header, validators) = match how {
-            // Visitors have never seen ours.
+            // nginx sends validators of its own, so clients never have ours.
             Sendfile::XAccelRedirect(_) if header.is_some() => (header, Validators::of_nginx(&self.cached)),
             _ => (header.filter(|_| ours.are_complete()), ours),
         };
@@ -51,10 +51,10 @@ impl OpenFile {
         }
     }
 
-    /// The server sends it, and judges the conditions that let it send less.
+    /// The web server sends the file and decides about the conditions that let it send less.
     fn handed_over(&self, (name, value): (&'static str, String), validators: &Validators, now: Stamp) -> Response {
-        let response = self.fresh(self.described(Response::new(200), now), validators, now);
-        // nginx adds its own to ours; Apache and lighttpd put theirs in its place.
+        let response = self.validated(self.described(Response::new(200), now), validators, now);
+        // nginx adds its own to ours; Apache and lighttpd replace ours.
         let ranges = (name != "X-Accel-Redirect").then_some("bytes");
         response.with_optional("Accept-Ranges", ranges).with(name, value)
     }
@@ -62,7 +62,7 @@ impl OpenFile {
     fn answered(self, verdict: Verdict, part: RequestedRange, validators: &Validators, now: Stamp) -> Response {
         let size = self.cached.size;
         match (verdict, part) {
-            (Verdict::NotModified, _) => self.fresh(Response::new(304), validators, now),
+            (Verdict::NotModified, _) => self.validated(Response::new(304), validators, now),
             (Verdict::Serve, RequestedRange::Part(part)) => {
                 let span = format!("bytes {}-{}/{size}", part.start, part.end - 1);
                 self.sent(Response::new(206).with("Content-Range", span), validators, part, now)
@@ -72,22 +72,22 @@ impl OpenFile {
     }
 
     fn sent(self, response: Response, validators: &Validators, part: std::ops::Range<u64>, now: Stamp) -> Response {
-        let response = self.fresh(self.described(response, now), validators, now);
+        let response = self.validated(self.described(response, now), validators, now);
         let length = (part.end - part.start).to_string();
         response.with("Accept-Ranges", "bytes").with("Content-Length", length).file(self.file, part)
     }
 
-    /// What the document is.
+    /// With the headers that describe the document.
     fn described(&self, response: Response, now: Stamp) -> Response {
         let response = response
             .with("Content-Type", &*self.content_type)
             .with("Content-Disposition", attachment(&self.name))
             .with_optional("Content-Security-Policy", can_run_scripts(&self.content_type).then_some("sandbox"));
-        response.with_optional("Cache-Status", self.stale.then(|| self.past(now)))
+        response.with_optional("Cache-Status", self.stale.then(|| self.cache_status(now)))
     }
 
-    /// Which version it is and how long it holds.
-    fn fresh(&self, response: Response, validators: &Validators, now: Stamp) -> Response {
+    /// With the headers that say which version it is and how long it stays current.
+    fn validated(&self, response: Response, validators: &Validators, now: Stamp) -> Response {
         response
             .with("ETag", &*validators.etag)
             .with_optional("Last-Modified", validators.last_modified())
@@ -99,7 +99,7 @@ impl OpenFile {
     }
 
     /// A stale file says so as caches do (RFC 9211): by the seconds since it expired.
-    fn past(&self, now: Stamp) -> String {
+    fn cache_status(&self, now: Stamp) -> String {
         let seconds = self.expires.map_or(0, |expires| now.since(expires).as_secs());
         format!("pressroom; hit; ttl=-{seconds}")
     }

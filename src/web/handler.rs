@@ -85,32 +85,38 @@ struct Handler<'a> {
 
 impl<'a> Handler<'a> {
     fn answer(&mut self, mut request: WebRequest) -> Result<Response, EarlyEnd> {
-        let rules = &self.context.config.http;
         self.reply.format = request.format;
-        let exporter = self.exporter(&request)?;
-        let ask = Ask::parse(&self.context.config, &request.exporter, &request.values).map_err(EarlyEnd::Refused)?;
-        if request.refresh && rules.refresh.is_some() {
-            request.after = Some(written(self.now));
-        }
-        let after = moment(request.after.as_deref(), rules.refresh, self.now)?;
-        let speculative = request.method == Method::Head || self.is_speculative(&request);
-        let ask = Ask { after, no_enqueue: self.must_not_enqueue(&request), speculative, ..ask };
-        self.reply.name = Some(request::download_name(exporter, &ask.values));
+        let ask = self.ask(&mut request)?;
         let address = request.address(self.reply.variables);
+        self.reply.name = Some(request::download_name(ask.exporter, &ask.values));
         // A page that reloaded a task would start it again and again.
-        self.reply.again = Some(settled(&address, after));
-        self.reply.address = self.reply.again.clone().filter(|_| !exporter.is_task());
+        self.reply.again = Some(settled(&address, ask.after));
+        self.reply.address = self.reply.again.clone().filter(|_| !ask.exporter.is_task());
         match request.method {
             Method::Post if variables::is_from_elsewhere(self.reply.variables) => Err(WebProblem::Foreign.into()),
             Method::Post => self.post(&request, &address, &ask),
-            _ if request.refresh && after.is_some() => Ok(see_other(&request, &address)),
+            _ if request.refresh && ask.after.is_some() => Ok(see_other(&request, &address)),
             _ => self.get(&request, &ask),
         }
     }
 
-    fn exporter(&self, request: &WebRequest) -> Result<&'a Exporter, WebProblem> {
-        let name = std::str::from_utf8(&request.exporter).map_err(|_| WebProblem::Unknown)?;
-        self.context.config.exporters.get(name).filter(|exporter| exporter.web).ok_or(WebProblem::Unknown)
+    /// What the request asks of an exporter that is there for visitors. `refresh=1` becomes an `after` of this moment.
+    fn ask(&self, request: &mut WebRequest) -> Result<Ask<'a>, EarlyEnd> {
+        let config = &self.context.config;
+        self.check_exporter(request)?;
+        let ask = Ask::parse(config, &request.exporter, &request.values).map_err(EarlyEnd::Refused)?;
+        if request.refresh && config.http.refresh.is_some() {
+            request.after = Some(written(self.now));
+        }
+        let after = moment(request.after.as_deref(), config.http.refresh, self.now)?;
+        let speculative = request.method == Method::Head || self.is_speculative(request);
+        Ok(Ask { after, no_enqueue: self.must_not_enqueue(request), speculative, ..ask })
+    }
+
+    fn check_exporter(&self, request: &WebRequest) -> Result<(), WebProblem> {
+        let exporter =
+            std::str::from_utf8(&request.exporter).ok().and_then(|name| self.context.config.exporters.get(name));
+        if exporter.is_some_and(|exporter| exporter.web) { Ok(()) } else { Err(WebProblem::Unknown) }
     }
 
     fn must_not_enqueue(&self, request: &WebRequest) -> bool {

@@ -1,5 +1,5 @@
-//! The page that a browser gets: how the export stands, when the page looks again (soon at first, then less often, and not
-//! for ever), and what one can do.
+//! The page of a visitor: the state of the export, when the page checks again (soon at first, then less often, and at most
+//! for half an hour), and what the visitor can do.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// What a page tells about.
+/// What a page shows.
 #[derive(Debug)]
 pub(super) struct PageSubject<'a> {
     /// The answer's state, or `error`.
@@ -26,21 +26,21 @@ pub(super) struct PageSubject<'a> {
     pub(super) answer: &'a Answer,
     /// The file's name for the visitor.
     pub(super) name: Option<&'a str>,
-    /// Where the page comes back to by itself. `None`: nowhere.
+    /// Where the page reloads itself. `None`: it does not.
     pub(super) address: Option<&'a Address>,
-    /// Where the same can be asked for again.
+    /// Where the same can be requested again.
     pub(super) again: Option<&'a Address>,
     /// Where the visitor came from.
     pub(super) back: &'a str,
     /// How often the page has reloaded itself.
-    pub(super) turn: u32,
-    /// A job is queued by a button, not by looking.
+    pub(super) reloads: u32,
+    /// A job is queued by a button only, not by opening the page.
     pub(super) by_button: bool,
-    /// The answer to a form, whose address alone does not say what was asked for.
+    /// The answer to a form, whose address alone does not say what was requested.
     pub(super) posted: bool,
 }
 
-/// The word under which pages know a state. Unlike programs they tell a wrong value from a wrong address.
+/// The name of a state on pages. Unlike programs, pages distinguish an unknown exporter from a wrong value.
 pub(super) const fn state_word(state: State) -> &'static str {
     match state {
         State::Unknown => "unknown",
@@ -68,17 +68,17 @@ fn fill(page: &str, values: &Value) -> Result<String, minijinja::Error> {
 fn values(templates: Templates, words: &Words, subject: &PageSubject, nonce: &str) -> Value {
     let answer = subject.answer;
     let pending = matches!(subject.state, "queued" | "started");
-    let pause = after(subject.turn).filter(|_| pending);
-    // Who stops looking says so, and nothing that is true only while it looks.
+    let pause = poll_interval(subject.reloads).filter(|_| pending);
+    // A page that has stopped checking says so, and nothing that is true only while it checks.
     let has_stopped = pending && pause.is_none();
-    let (pending, told) = (pending && !has_stopped, if has_stopped { "stopped" } else { subject.state });
+    let (pending, shown) = (pending && !has_stopped, if has_stopped { "stopped" } else { subject.state });
     let message = if has_stopped { "".into() } else { message(words, answer) };
     context! {
         lang => &*words.language,
         words => Value::from_pairs(words.table().iter().map(group)),
         state => subject.state,
-        title => words.text(told, "title"),
-        text => words.text(told, "text").replace("{time}", &utc(Stamp::now())),
+        title => words.text(shown, "title"),
+        text => words.text(shown, "text").replace("{time}", &utc(Stamp::now())),
         name => subject.name,
         message => (!message.is_empty()).then_some(message),
         delay => answer.delay.filter(|_| pending).map(|delay| said(words, delay)),
@@ -135,21 +135,21 @@ pub(super) fn message<'a>(words: &'a Words, answer: &'a Answer) -> Cow<'a, str> 
     let text = match (answer.state, &answer.message, &answer.reason) {
         (State::Queued, None, _) if answer.dropped.is_some() => words.text("phrases", "dropped"),
         (_, Some(message), _) => words.sentence(message),
-        // What delays a pending job is told by `delay`.
+        // The reason why a pending job is delayed is in `delay`.
         (State::Unknown | State::Absent | State::Queued | State::Started, ..) | (_, None, None) => "",
         (_, None, Some(reason)) => words.sentence(reason),
     };
     text.into()
 }
 
-/// A place is counted to 1000; beyond it is 1001.
+/// Positions above 1000 are not counted: the store gives 1001 for all of them.
 fn place(words: &Words, position: u32) -> String {
     if position > 1000 { words.number("more_than", 1000) } else { position.to_string() }
 }
 
 fn retry(words: &Words, subject: &PageSubject) -> Option<String> {
     let refused = matches!(subject.state, "failed_timeout" | "failed_unknown" | "unavailable" | "limited");
-    // Of input that was bad nobody knows whether it is better by then.
+    // Bad input may be as bad the next time.
     let seconds = subject.answer.retry_after.filter(|_| refused && !subject.answer.bad_input)?;
     Some(match seconds {
         0 | 1 => words.text("phrases", "retry_now").to_owned(),
@@ -157,17 +157,17 @@ fn retry(words: &Words, subject: &PageSubject) -> Option<String> {
     })
 }
 
-/// Where a page without scripts goes by itself: to its next state, or to the file.
+/// Where a page without scripts reloads itself: to its next state, or to the file.
 fn reload(subject: &PageSubject, pause: Option<u64>) -> Option<Value> {
     let address = subject.address?;
     if subject.state == "ready" {
         return Some(context! { seconds => 1, url => address.with("format", "file").to_string() });
     }
-    let url = address.with("format", &format!("page.{}", subject.turn.saturating_add(1)));
+    let url = address.with("format", &format!("page.{}", subject.reloads.saturating_add(1)));
     pause.map(|seconds| context! { seconds, url => url.to_string() })
 }
 
-/// Where the same request may have another answer by and by. Bad input is refused again.
+/// Where the same request may have another answer later. Bad input would be refused again.
 fn again<'a>(subject: &PageSubject<'a>) -> Option<&'a Address> {
     let may_change =
         matches!(subject.state, "absent" | "failed_timeout" | "failed_unknown" | "unavailable" | "limited" | "error");
@@ -178,20 +178,20 @@ fn again_label(subject: &PageSubject) -> &'static str {
     if subject.state == "absent" { "make" } else { "try_again" }
 }
 
-/// The button that asks for the job: where only a button may, and where a form was sent.
+/// The button that queues the job: where only a button may, and where a form was sent.
 fn form(words: &Words, subject: &PageSubject) -> Option<Value> {
     let address = again(subject).filter(|_| subject.posted || (subject.by_button && subject.state != "error"))?;
     let text = words.text("labels", again_label(subject));
     Some(context! { action => address.path(), pairs => address.pairs().iter().map(pair).collect::<Value>(), text })
 }
 
-/// The way on. Every page has one, this or a form, for visitors without scripts, too.
+/// What to do next, for visitors without scripts, too: every page has a link or a form.
 fn link(words: &Words, subject: &PageSubject) -> Option<Value> {
     let (url, label) = match (subject.state, subject.address, again(subject)) {
         _ if form(words, subject).is_some() => return None,
         ("ready", Some(address), _) => (address.with("format", "file").to_string(), "download"),
         ("queued" | "started", Some(address), _) => (address.with("format", "page").to_string(), "reload"),
-        // What another site's form asked for, by the visitor's own click.
+        // What another site's form requested, now by the visitor's own click.
         ("invalid", Some(address), _) => (address.to_string(), "make"),
         (_, _, Some(again)) => (again.to_string(), again_label(subject)),
         _ => (subject.back.to_owned(), "back"),
@@ -199,15 +199,15 @@ fn link(words: &Words, subject: &PageSubject) -> Option<Value> {
     Some(context! { url, text => words.text("labels", label) })
 }
 
-/// What the script needs to know, as JSON that cannot end its element.
+/// The data of the script, as JSON that cannot end its element.
 fn data(words: &Words, subject: &PageSubject) -> Option<String> {
     let address = subject.address.filter(|_| matches!(subject.state, "queued" | "started" | "ready"))?;
     let of = |state: &str| json!({ "title": words.text(state, "title"), "text": words.text(state, "text") });
     let phrase = |name: &str| words.text("phrases", name).to_owned();
     let data = json!({
         "state": subject.state,
-        "pauses": PAUSES,
-        "patience": WATCHED_FOR,
+        "pauses": POLL_INTERVALS,
+        "patience": POLL_LIMIT,
         "status_url": address.with("format", "look").to_string(),
         "page_url": address.with("format", "page.1").to_string(),
         "file_url": address.with("format", "file").to_string(),
@@ -221,18 +221,19 @@ fn data(words: &Words, subject: &PageSubject) -> Option<String> {
     Some(data.to_string().replace('<', "\\u003c"))
 }
 
-/// Seconds; the last one repeats.
-pub(super) const PAUSES: [u64; 8] = [2, 3, 4, 6, 9, 14, 20, 30];
-/// Seconds after which a page has been forgotten in some tab and stops.
-pub(super) const WATCHED_FOR: u64 = 30 * 60;
+/// Seconds between checks; the last one repeats.
+const POLL_INTERVALS: [u64; 8] = [2, 3, 4, 6, 9, 14, 20, 30];
+/// Seconds after which a page stops: it has been forgotten in some tab.
+const POLL_LIMIT: u64 = 30 * 60;
 
-/// The pause of a page that has looked `turn` times already. `None`: it has looked for long enough.
-pub(super) fn after(turn: u32) -> Option<u64> {
-    let turn = u64::from(turn);
-    let pause = |turn: u64| usize::try_from(turn).ok().and_then(|turn| PAUSES.get(turn)).copied().unwrap_or(30);
-    let steps = PAUSES.len() as u64;
-    let spent: u64 = (0..turn.min(steps)).map(pause).sum::<u64>() + turn.saturating_sub(steps) * 30;
-    Some(pause(turn)).filter(|pause| spent + pause <= WATCHED_FOR)
+/// Seconds to the next check of a page that has reloaded itself so many times. `None`: it stops.
+fn poll_interval(reloads: u32) -> Option<u64> {
+    let intervals = POLL_INTERVALS.into_iter().chain(std::iter::repeat(POLL_INTERVALS[POLL_INTERVALS.len() - 1]));
+    let mut allowed = intervals.scan(0, |end, interval| {
+        *end += interval;
+        (*end <= POLL_LIMIT).then_some(interval)
+    });
+    allowed.nth(reloads as usize)
 }
 
 #[cfg(test)]
@@ -241,12 +242,12 @@ mod tests {
 
     #[test]
     fn pauses_grow_from_two_seconds_to_thirty_and_end_after_half_an_hour() {
-        assert_eq!((after(0), after(1), after(7), after(20)), (Some(2), Some(3), Some(30), Some(30)));
-        let all: Vec<u64> = (0..).map_while(after).collect();
+        assert_eq!([0, 1, 7, 20].map(poll_interval), [2, 3, 30, 30].map(Some));
+        let all: Vec<u64> = (0..).map_while(poll_interval).collect();
         assert!(all.is_sorted());
         assert_eq!(all.last().copied(), Some(crate::config::LONGEST_PAUSE.as_secs()));
         let whole: u64 = all.iter().sum();
-        assert!(whole <= WATCHED_FOR && whole + 30 > WATCHED_FOR, "{whole}");
-        assert_eq!(after(u32::MAX), None);
+        assert!(whole <= POLL_LIMIT && whole + 30 > POLL_LIMIT, "{whole}");
+        assert_eq!(poll_interval(u32::MAX), None);
     }
 }

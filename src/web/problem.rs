@@ -1,4 +1,4 @@
-//! What is wrong with a request before anybody looks for its file.
+//! Why a request is refused before its file is looked up.
 
 use crate::model::{
     answer::{Answer, State},
@@ -14,13 +14,13 @@ pub(super) enum WebProblem {
     Length,
     /// A body over the limit.
     TooLarge,
-    /// A body that is no form.
+    /// A body that is not a form.
     NotAForm,
-    /// A browser says that the form was sent from another site.
+    /// The browser says that another site has sent the form.
     Foreign,
-    /// No exporter is named, or one that is not there for visitors.
+    /// No exporter is named, or one that does not exist or is not for visitors.
     Unknown,
-    /// What does not fit.
+    /// A parameter that is not valid.
     Bad(Misfit),
 }
 

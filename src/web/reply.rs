@@ -1,4 +1,4 @@
-//! Saying an answer in the form that the visitor wants, faults included: for a program or for a browser.
+//! An answer, a refusal or an error as a response in the form that the client wants: JSON, a line of text or a page.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ use crate::{
     request::output,
 };
 
-/// What is known of the request when its answer is said.
+/// What is known of a request when its response is made.
 #[derive(Clone, Debug)]
 pub(super) struct Reply<'a> {
     pub(super) variables: &'a Variables,
@@ -32,13 +32,14 @@ pub(super) struct Reply<'a> {
     pub(super) format: Option<Format>,
     /// The file's name for the visitor.
     pub(super) name: Option<String>,
-    /// Where a page comes back to by itself, and where the file will be.
+    /// Where a page reloads itself, and where the file will be.
     pub(super) address: Option<Address>,
-    /// Where the visitor can ask for the same again. A task has one too.
+    /// Where the visitor can request the same again. A task has one, too.
     pub(super) again: Option<Address>,
 }
 
 impl<'a> Reply<'a> {
+    /// Before the request and the configuration have been read.
     pub(super) fn bare(variables: &'a Variables) -> Self {
         let query = url::decode(variables.query());
         let wants_json = query.iter().any(|(name, value)| name == b"format" && matches!(&**value, b"json" | b"look"));
@@ -46,28 +47,28 @@ impl<'a> Reply<'a> {
         Self { variables, rules: None, format, name: None, address: None, again: None }
     }
 
-    /// An answer in the words of `request`.
+    /// The response to an answer of `request`.
     pub(super) fn answer(&self, answer: &Answer) -> Response {
         let response =
             Response::no_store(self.status(answer.state)).with_optional("Retry-After", self.retry_after(answer));
         let reason = answer.misfit.as_ref().map(Misfit::for_visitors);
-        let told = Answer { reason: reason.or_else(|| answer.reason.clone()), ..answer.clone() };
-        self.said(response, page::state_word(answer.state), &told)
+        let answer = Answer { reason: reason.or_else(|| answer.reason.clone()), ..answer.clone() };
+        self.respond(response, page::state_word(answer.state), &answer)
     }
 
-    /// A task has been carried out; there is nothing to fetch.
+    /// A task has been carried out; there is nothing to download.
     pub(super) fn done(&self, answer: &Answer) -> Response {
-        self.said(Response::no_store(200), "done", answer)
+        self.respond(Response::no_store(200), "done", answer)
     }
 
     pub(super) fn problem(&self, problem: &WebProblem) -> Response {
         let allow = (*problem == WebProblem::Method).then_some("GET, HEAD, POST");
         let answer = problem.answer();
         let response = Response::no_store(problem.status()).with_optional("Allow", allow);
-        self.said(response, page::state_word(answer.state), &answer)
+        self.respond(response, page::state_word(answer.state), &answer)
     }
 
-    /// A failure is the administrator's to read and only a status for the visitor, unless it will pass.
+    /// The details of a failure go to the server's error log; the visitor sees only a status, or that the database is busy.
     pub(super) fn failure(&self, failure: &Failure) -> Response {
         if failure.exit == Exit::Unavailable {
             return self.answer(&Answer::because(State::Unavailable, "the database is busy"));
@@ -81,15 +82,15 @@ impl<'a> Reply<'a> {
     pub(super) fn internal_error(&self) -> Response {
         let response = Response::no_store(500);
         if self.representation() == Representation::Json {
-            let text = "{\"reason\":\"server error\",\"state\":\"error\"}\n";
-            return response.text("application/json", text.to_owned());
+            let object = json!({ "state": "error", "reason": "server error" });
+            return response.text("application/json", format!("{object}\n"));
         }
-        self.said(response, "error", &Answer::new(State::Unavailable))
+        self.respond(response, "error", &Answer::new(State::Unavailable))
     }
 
-    /// The status of an answer. Where there is nothing yet, who only looks is told that there may be (HEAD), or that the
-    /// visit itself has to come (a prefetch, which a browser then throws away); and what is no page is not sent to a client
-    /// who would save it as the file.
+    /// The status of an answer. While there is no file, HEAD gets 202, since a GET will have the file made; a prefetch gets
+    /// 503, so that the browser discards it and sends the real request; and so does a client that would save a line of text
+    /// as the file.
     fn status(&self, state: State) -> u16 {
         let (defaults, pending) = (HttpRules::default(), matches!(state, State::Queued | State::Started));
         let rules = self.rules.unwrap_or(&defaults);
@@ -103,23 +104,23 @@ impl<'a> Reply<'a> {
     }
 
     fn retry_after(&self, answer: &Answer) -> Option<u64> {
-        retry_after(answer).or_else(|| (self.status(answer.state) == 503).then_some(SOON))
+        retry_after(answer).or_else(|| (self.status(answer.state) == 503).then_some(DEFAULT_RETRY))
     }
 
-    /// What the client can use, by `format=` or else by `Accept`.
+    /// The form of the answer, by `format=` or else by `Accept`.
     pub(super) fn representation(&self) -> Representation {
         let named = || negotiation::representation(self.variables.text("HTTP_ACCEPT").unwrap_or_default());
         match self.format {
             Some(Format::Json | Format::Look) => Representation::Json,
             Some(Format::Page(_)) => Representation::Page,
-            // Who wants the file itself would take JSON for it.
+            // A client that wants the file itself would take JSON for it.
             Some(Format::File) if named() != Representation::Page => Representation::Line,
             _ if variables::is_speculative(self.variables) => Representation::Line,
             _ => named(),
         }
     }
 
-    fn said(&self, response: Response, state: &'static str, answer: &Answer) -> Response {
+    fn respond(&self, response: Response, state: &'static str, answer: &Answer) -> Response {
         match self.representation() {
             Representation::Json => response.text("application/json", json(answer, self.address.as_ref())),
             Representation::Line => line(response, self.templates(), self.language(), state, answer),
@@ -136,24 +137,24 @@ impl<'a> Reply<'a> {
     }
 
     fn page(&self, response: Response, state: &'static str, answer: &Answer) -> Response {
-        let turn = if let Some(Format::Page(turn)) = self.format { turn } else { 0 };
+        let reloads = if let Some(Format::Page(reloads)) = self.format { reloads } else { 0 };
         let by_button = self.rules.is_some_and(|rules| rules.enqueue_on == EnqueueOn::Post);
         let posted = self.variables.text("REQUEST_METHOD") == Some("POST");
-        // What went wrong before the request was understood may go well the next time.
+        // What failed before the request was understood may succeed the next time.
         let itself = (state == "error" && !posted).then(|| Address::itself(self.variables));
         let again = self.again.clone().or(itself);
         let (name, address, again) = (self.name.as_deref(), self.address.as_ref(), again.as_ref());
         let back = &*url::back(self.variables);
-        let subject = PageSubject { state, answer, name, address, again, back, turn, by_button, posted };
+        let subject = PageSubject { state, answer, name, address, again, back, reloads, by_button, posted };
         page(response, self.templates(), self.language(), &subject)
     }
 }
 
-/// Seconds after which a refusal that does not say when may be over.
-pub(super) const SOON: u64 = 30;
+/// `Retry-After` in seconds where an answer names no time.
+const DEFAULT_RETRY: u64 = 30;
 
-/// The status of an answer. A ready file's is that of the JSON or the page about it.
-pub(super) const fn status(state: State, rules: &HttpRules) -> u16 {
+/// The status of an answer. For a ready file it is that of the JSON or the page about it.
+const fn status(state: State, rules: &HttpRules) -> u16 {
     match state {
         State::Ready => 200,
         State::Queued | State::Started => 202,
@@ -166,16 +167,16 @@ pub(super) const fn status(state: State, rules: &HttpRules) -> u16 {
     }
 }
 
-/// Seconds for `Retry-After`, in the states in which asking again makes sense.
-pub(super) fn retry_after(answer: &Answer) -> Option<u64> {
+/// Seconds for `Retry-After`, in the states that may change.
+fn retry_after(answer: &Answer) -> Option<u64> {
     match answer.state {
         State::Ready | State::Absent | State::Invalid | State::Unknown => None,
-        _ => Some(answer.retry_after.unwrap_or(SOON)),
+        _ => Some(answer.retry_after.unwrap_or(DEFAULT_RETRY)),
     }
 }
 
-/// The JSON of an answer: where it is ready, an address in place of the path.
-pub(super) fn json(answer: &Answer, address: Option<&Address>) -> String {
+/// The JSON of an answer; for a ready file with its address in place of its path.
+fn json(answer: &Answer, address: Option<&Address>) -> String {
     let mut object: Map<String, Value> = output::object(answer);
     object.remove("path");
     if let (State::Ready, Some(address)) = (answer.state, address) {
@@ -184,7 +185,7 @@ pub(super) fn json(answer: &Answer, address: Option<&Address>) -> String {
     format!("{}\n", Value::Object(object))
 }
 
-/// Pages may load nothing from elsewhere; a site's own pages may load what lies on the site.
+/// `Content-Security-Policy`: pages may load nothing from elsewhere; with templates of the site also files of the site.
 fn policy(templates: Templates, nonce: &str) -> String {
     let (own, style) = if templates.are_own() { ("; img-src 'self'; font-src 'self'", " 'self'") } else { ("", "") };
     format!(
@@ -193,8 +194,8 @@ fn policy(templates: Templates, nonce: &str) -> String {
     )
 }
 
-/// One line of text: the state's name for programs, and what it means in the reader's language.
-pub(super) fn line(
+/// One line of text: the name of the state, for programs, and what it means in the reader's language.
+fn line(
     response: Response,
     templates: Templates,
     accept_language: &str,
@@ -203,16 +204,16 @@ pub(super) fn line(
 ) -> Response {
     let words = Words::choose(templates, accept_language);
     let message = page::message(&words, answer);
-    let between = if message.is_empty() { "" } else { ": " };
-    let text = format!("{state}: {}{between}{message}", words.text(state, "title"));
+    let separator = if message.is_empty() { "" } else { ": " };
+    let text = format!("{state}: {}{separator}{message}", words.text(state, "title"));
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     response.with("Content-Language", &*words.language).text("text/plain; charset=utf-8", text + "\n")
 }
 
-/// A page over the headers that are there already.
-pub(super) fn page(response: Response, templates: Templates, accept_language: &str, subject: &PageSubject) -> Response {
+/// A page in the reader's language, with its policy.
+fn page(response: Response, templates: Templates, accept_language: &str, subject: &PageSubject) -> Response {
     let words = Words::choose(templates, accept_language);
-    // Without random numbers the page has no style.
+    // Without random numbers the page has no style and no script.
     let nonce = crate::supervise::nonce().unwrap_or_default();
     let text = page::render(templates, &words, subject, &nonce);
     response
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_refusal_always_says_when_to_come_back() {
-        assert_eq!(retry_after(&Answer::new(State::Unavailable)), Some(SOON));
+        assert_eq!(retry_after(&Answer::new(State::Unavailable)), Some(DEFAULT_RETRY));
         assert_eq!(retry_after(&Answer { retry_after: Some(7), ..Answer::new(State::Queued) }), Some(7));
         assert_eq!(retry_after(&Answer::new(State::Invalid)), None);
     }

@@ -1,8 +1,8 @@
-//! An answer in HTTP, and how it leaves by CGI (RFC 3875, section 6), or by the web server, to which the bytes are left:
+//! An HTTP response and how it is sent: by CGI (RFC 3875, section 6), or by a header that lets the web server send the file:
 //! `X-Accel-Redirect` (nginx) and `X-Sendfile` (Apache, lighttpd).
 //!
-//! A header names a file only in a way that the server cannot read as the name of another exporter's file, whether it
-//! decodes what it gets or not. In doubt we send the file ourselves, from where we have opened it.
+//! Such a header names a file only if the server cannot read it as the name of another exporter's file, whether it decodes
+//! the header or not. In doubt we send the open file ourselves.
 
 use std::{
     fs::File,
@@ -38,7 +38,7 @@ pub(super) struct Response {
 }
 
 impl Response {
-    /// With what every answer carries: search engines have no business with exports.
+    /// With the headers of every response. Search engines must not index exports.
     pub(super) fn new(status: u16) -> Self {
         let everywhere =
             [("X-Robots-Tag", "noindex, nofollow"), ("Vary", "Accept"), ("X-Content-Type-Options", "nosniff")];
@@ -46,7 +46,7 @@ impl Response {
         Self { status, headers, body: Body::None }
     }
 
-    /// An answer that holds for this moment only.
+    /// A response that is valid only at this moment.
     pub(super) fn no_store(status: u16) -> Self {
         Self::new(status).with("Cache-Control", "no-store")
     }
@@ -82,7 +82,7 @@ impl Response {
         Self { body: Body::None, ..self }
     }
 
-    /// Status first, as busybox wants it; no value can leave its line.
+    /// The header block. `Status` comes first, as busybox requires; no value can break out of its line.
     fn head(&self) -> String {
         let mut head = format!("Status: {} {}\r\n", self.status, reason(self.status));
         for (name, value) in &self.headers {
@@ -94,7 +94,7 @@ impl Response {
         head + "\r\n"
     }
 
-    /// Writes it all. Into a pipe the file goes by sendfile(2) or splice(2), which `io::copy` uses between descriptors.
+    /// Writes the whole response. Into a pipe the file goes by sendfile(2) or splice(2), which `io::copy` uses between descriptors.
     pub(super) fn send(self, out: impl AsFd) -> io::Result<()> {
         let mut out = File::from(out.as_fd().try_clone_to_owned()?);
         let mut head = self.head().into_bytes();
@@ -136,7 +136,7 @@ fn pass_on(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// A visitor who goes away is no fault of anybody's.
+/// Whether the client has gone away, which is no error of ours.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -170,10 +170,10 @@ const fn reason(status: u16) -> &'static str {
     }
 }
 
-/// Escaped for servers that decode it. Names in the cache hold `%` themselves, so nothing may be decoded by accident.
+/// What is not escaped for servers that decode. Names in the cache contain `%`, so it is escaped, too.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The header that names the file to the server. `None`: we send it ourselves.
+/// The header that lets the web server send the file. `None`: we send it ourselves.
 pub(super) fn header(
     how: &Sendfile,
     variables: &Variables,
@@ -186,12 +186,12 @@ pub(super) fn header(
     match how {
         Sendfile::Off => None,
         Sendfile::XAccelRedirect(location) => Some(("X-Accel-Redirect", format!("{location}/{}", escaped(filename)))),
-        // A path that is no text cannot be written into a header.
-        Sendfile::XSendfile(form) => Some(("X-Sendfile", as_read_by(*form, variables, cached.path.to_str()?)?)),
+        // A path that is not UTF-8 cannot be written into a header.
+        Sendfile::XSendfile(form) => Some(("X-Sendfile", path_for_server(*form, variables, cached.path.to_str()?)?)),
     }
 }
 
-/// Whether the file's name is one name, however often it is decoded: `..%2fprivate%2fpayroll.txt` is not.
+/// Whether the name stays a single segment, however often it is decoded: `..%2fprivate%2fpayroll.txt` is not.
 fn stays_below_its_exporter(filename: &str) -> bool {
     let Some((_, name)) = filename.split_once('/') else { return false };
     let mut name = name.as_bytes().to_vec();
@@ -207,9 +207,10 @@ fn stays_below_its_exporter(filename: &str) -> bool {
     }
 }
 
-/// The path as the server has to get it. lighttpd decodes it. `mod_xsendfile` takes it as it stands up to version 0.12
-/// and decodes it from 1.0 on (`XSendFileUnescape`), which no variable tells: Apache gets what means the same either way.
-fn as_read_by(form: PathForm, variables: &Variables, path: &str) -> Option<String> {
+/// The path in the form that the server expects. lighttpd decodes it. `mod_xsendfile` takes it literally up to version 0.12
+/// and decodes it from 1.0 on (`XSendFileUnescape`). No variable says which, so Apache gets only paths that mean the same
+/// either way.
+fn path_for_server(form: PathForm, variables: &Variables, path: &str) -> Option<String> {
     let software = variables.text("SERVER_SOFTWARE").unwrap_or_default();
     match form {
         PathForm::Raw => Some(path.to_owned()),

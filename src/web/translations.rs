@@ -16,7 +16,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// In the first of the reader's languages that there is.
+    /// In the first of the reader's languages that is available.
     pub(super) fn choose(templates: Templates, accept_language: &str) -> Self {
         let language = negotiation::choose(accept_language, |tag| templates.file(&format!("{tag}.toml")).is_some());
         let mut table = english();
@@ -30,18 +30,18 @@ impl Words {
         &self.table
     }
 
-    /// One text; nothing for one that is not there.
+    /// One text; empty if it is missing.
     pub(super) fn text(&self, group: &str, name: &str) -> &str {
         self.table.get(group).and_then(|group| group.get(name)).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A sentence of the program or of an exporter in this language, or as it is.
+    /// A sentence of the program or of an exporter in this language; unchanged if there is no translation.
     pub(super) fn sentence<'a>(&'a self, sentence: &'a str) -> &'a str {
         let known = self.table.get("sentences").and_then(|known| known.get(sentence)).and_then(Value::as_str);
         known.unwrap_or(sentence)
     }
 
-    /// What does not fit, in this language. In Arabic and its like what is quoted keeps its own direction.
+    /// Why a request is not valid, in this language. In right-to-left languages quoted text keeps its own direction.
     pub(super) fn misfit(&self, misfit: &Misfit) -> String {
         let Some(kind) = misfit.kind() else { return self.sentence(&misfit.to_string()).to_owned() };
         let is_rtl = self.table.get("direction").and_then(Value::as_str) == Some("rtl");
@@ -52,7 +52,7 @@ impl Words {
         filled(self.text("unfit", kind), put)
     }
 
-    /// `4 min`. Rounded as one says it.
+    /// A duration as one says it: `4 min`.
     pub(super) fn duration(&self, seconds: u64) -> String {
         let (unit, length) = match seconds {
             0..90 => ("seconds", 1),
@@ -67,7 +67,7 @@ impl Words {
     }
 }
 
-/// Each `{name}` replaced once, so that what is put in may hold braces itself.
+/// Replaces each `{name}` once, so that the values may contain braces.
 fn filled(text: &str, put: impl Fn(&str) -> String) -> String {
     let mut parts = text.split('{');
     let mut whole = parts.next().unwrap_or_default().to_owned();
@@ -126,7 +126,7 @@ impl<'a> Templates<'a> {
         Self { own }
     }
 
-    /// Whether the site has pages of its own, which may want pictures and styles of the site.
+    /// Whether the site has templates of its own, which may use pictures and styles of the site.
     pub(super) const fn are_own(self) -> bool {
         self.own.is_some()
     }
@@ -136,7 +136,7 @@ impl<'a> Templates<'a> {
         self.own_file(name).map(Cow::Owned).or_else(|| built_in(name).map(Cow::Borrowed))
     }
 
-    /// A file that cannot be read costs the site its look, not its visitors their files.
+    /// If a file cannot be read, the built-in one is used: visitors still get their files.
     fn own_file(self, name: &str) -> Option<String> {
         let path = self.own?.join(name);
         match std::fs::read_to_string(&path) {

@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
 use super::variables::Variables;
 
-/// What a path may not hold as it is. A backslash would be a slash to a browser.
+/// What must be escaped in a path. Browsers read a backslash as a slash.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -27,7 +27,7 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'}');
 const ESCAPED_OF_PATH_INFO: &AsciiSet = &ESCAPED.add(b'%');
 
-/// The address of a wish, with other words than it came with.
+/// The address of a request, whose parameters can be changed.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     path: String,
@@ -40,12 +40,12 @@ impl Address {
         Self { path: path(variables), pairs: pairs.into_iter().collect() }
     }
 
-    /// The address of the request as it came, whatever it asks for.
+    /// The address of the request as it came.
     pub(super) fn itself(variables: &Variables) -> Self {
         Self::of(variables, decode(variables.query()).iter().map(lossy))
     }
 
-    /// The same with one word set.
+    /// The same with one parameter set.
     #[must_use]
     pub(super) fn with(&self, word: &str, value: &str) -> Self {
         let others = self.pairs.iter().filter(|(name, _)| name != word).cloned();
@@ -70,8 +70,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Where a visitor whose request is no good can go: to the page of this site that led here, else to the site's first
-/// page. Only a path is taken from what the client says, so it leads nowhere else.
+/// Where a visitor with an invalid request can go: to the page of this site that led here, else to the home page of the
+/// site. Only a path is taken from the header, so it cannot lead to another host.
 pub(super) fn back(variables: &Variables) -> String {
     referring_path(variables).unwrap_or_else(|| "/".to_owned())
 }
@@ -85,12 +85,12 @@ fn referring_path(variables: &Variables) -> Option<String> {
     let (from, query) = rest.split_once('?').map_or((rest, None), |(from, query)| (from, Some(query)));
     let from = format!("/{}", escaped(from.trim_start_matches(['/', '\\']).as_bytes(), ESCAPED));
     let query = query.map(|query| format!("?{}", escaped(query.as_bytes(), ESCAPED))).unwrap_or_default();
-    // This page itself leads no further.
+    // A link of a page to itself would be of no use.
     (is_here && from != path(variables)).then(|| from + &query)
 }
 
-/// As the client wrote it if the server tells, since rewriting shows in the other variables. Two slashes at the
-/// beginning would name a host.
+/// The path as the client sent it, if the server hands it on, since the other variables show the rewritten one. Two
+/// slashes at the beginning would name a host.
 fn path(variables: &Variables) -> String {
     let written = variables.bytes("REQUEST_URI").filter(|uri| uri.starts_with(b"/"));
     let path = if let Some(uri) = written {

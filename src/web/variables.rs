@@ -1,9 +1,8 @@
-//! The variables that RFC 3875 hands to a CGI program, as bytes, and no others: what a client can set begins with
-//! `HTTP_` and is read only by the names written here, so that a `Proxy:` header reaches nothing.
+//! The CGI variables (RFC 3875) of a request, as bytes. Variables that a client can set begin with `HTTP_` and are read only
+//! under the names in this room, so that a `Proxy:` header has no effect.
 //!
-//! And what they tell: who has logged in, by the word of the web server; whether a form comes from a page of this site, as
-//! far as the browser says; whether nobody has made the request, since a browser fetches or renders a page ahead of a
-//! click that may never come.
+//! And what follows from them: who has logged in, according to the web server; whether a form was sent from another site,
+//! according to the browser; and whether a request is speculative: made by a browser ahead of a click that may never come.
 
 use std::{collections::HashMap, ffi::OsString, os::unix::ffi::OsStringExt};
 
@@ -44,7 +43,7 @@ fn bytes(value: OsString) -> Vec<u8> {
     value.into_vec()
 }
 
-/// Whoever has logged in.
+/// The user who has logged in.
 ///
 /// nginx fills `$remote_user`, which Debian's `fastcgi_params` hands on as `REMOTE_USER`, with whatever name a visitor
 /// claims, also where no password is asked for. So behind nginx a name counts only together with `AUTH_TYPE`
@@ -53,21 +52,21 @@ pub(super) fn user(variables: &Variables) -> Option<&[u8]> {
     variables.bytes("REMOTE_USER").filter(|_| !is_only_claimed(variables))
 }
 
-/// Whether there is a name that no password may have been asked for.
+/// Whether there is a name for which possibly no password was required.
 pub(super) fn is_only_claimed(variables: &Variables) -> bool {
     let software = variables.text("SERVER_SOFTWARE").unwrap_or_default();
     let is_nginx = software.split(['/', ' ']).next().is_some_and(|name| name.eq_ignore_ascii_case("nginx"));
     is_nginx && variables.bytes("REMOTE_USER").is_some() && variables.bytes("AUTH_TYPE").is_none()
 }
 
-/// Whether the browser says that another site sends this (Fetch Metadata; RFC 6454, section 7). A program that says
-/// nothing of the kind is no browser that somebody has lured here.
+/// Whether the browser says that another site sends this request (Fetch Metadata; RFC 6454, section 7). A client without
+/// these headers is not a browser that another site could make send forms.
 pub(super) fn is_from_elsewhere(variables: &Variables) -> bool {
     let elsewhere = variables.bytes("HTTP_SEC_FETCH_SITE").is_some_and(|site| site != b"same-origin");
     elsewhere || variables.bytes("HTTP_ORIGIN").is_some_and(|origin| !is_ours(origin, variables))
 }
 
-/// Whether an origin is this host, port included. Where the server hands on the host's name alone, as Debian's
+/// Whether an origin is this host, port included. Where the server hands on the host name alone, as Debian's
 /// `fastcgi_params` does, the port is the scheme's own (a proxy in front speaks HTTPS) or that of the server.
 fn is_ours(origin: &[u8], variables: &Variables) -> bool {
     let lower = |text: &[u8]| String::from_utf8_lossy(text).to_ascii_lowercase();
@@ -95,7 +94,7 @@ fn with_port(authority: &str) -> (&str, Option<&str>) {
 const HEADERS: [&str; 4] = ["HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ"];
 const PURPOSES: [&str; 3] = ["prefetch", "prerender", "preview"];
 
-/// Whether the browser says that it asks ahead of its user. Parameters, as in `prefetch;prerender`, do not matter.
+/// Whether the browser says that it makes the request ahead of its user. Parameters, as in `prefetch;prerender`, do not matter.
 pub(super) fn is_speculative(variables: &Variables) -> bool {
     let values = HEADERS.iter().filter_map(|name| variables.text(name));
     let mut words = values.flat_map(|value| value.split([',', ';'])).map(str::trim);

@@ -1,5 +1,5 @@
-//! Drawing one plot as SVG, by `plotters`: with attributes of presentation only, so that no policy stands in its way,
-//! and in colours that the page's style exchanges for those of the reader's scheme.
+//! One plot as SVG, drawn by `plotters`: with presentation attributes only, which no `Content-Security-Policy` forbids, and
+//! in colours that the style of the page replaces by those of the reader's colour scheme.
 
 use std::{fmt::Display, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::model::{
     moment,
 };
 
-/// As wide as a phone, so that nothing of it is made smaller there.
+/// As wide as a phone, so that it is not scaled down there.
 const WIDTH: i32 = 340;
 const HEIGHT: i32 = 170;
 const LEFT: i32 = 52;
@@ -23,7 +23,7 @@ const RIGHT: i32 = WIDTH - 22;
 const TOP: i32 = 12;
 const BOTTOM: i32 = HEIGHT - 24;
 
-/// The style knows these colours; both have a contrast of 3 to 1 at least on white and on black.
+/// The style replaces these colours. Both have a contrast of at least 3 to 1 on white and on black.
 pub(super) const FIRST: RGBColor = RGBColor(0x2f, 0x7d, 0xc4);
 pub(super) const SECOND: RGBColor = RGBColor(0xb8, 0x62, 0x10);
 const INK: RGBColor = RGBColor(0x77, 0x77, 0x78);
@@ -101,13 +101,13 @@ pub(super) struct Chart<'a> {
     now: Stamp,
     kind: SeriesKind,
     lines: Vec<Series>,
-    /// The end of the axis of the values.
+    /// The end of the value axis.
     most: f64,
     label: &'a dyn Fn(f64) -> String,
 }
 
 impl<'a> Chart<'a> {
-    /// `label` says a value of the axis in words; nothing for one that has none.
+    /// `label` is the text for a value of the axis; empty for a value without one.
     pub(super) fn new(
         span: PlotSpan,
         now: Stamp,
@@ -134,7 +134,7 @@ impl<'a> Chart<'a> {
         self.times(area)?;
         for (number, line) in self.lines.iter().enumerate() {
             match self.kind {
-                // The first is thicker, for those who do not tell the colours apart.
+                // The first line is thicker, for readers who cannot distinguish the colours.
                 SeriesKind::Lines => self.line(area, line, if number == 0 { 4 } else { 2 })?,
                 SeriesKind::Bars => self.bars(area, line)?,
             }
@@ -143,7 +143,7 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// The axis of the values: nothing, half, and the most.
+    /// The value axis: 0, half, and the end.
     fn values(&self, area: &Area<'_>) -> Drawn {
         for value in [0.0, self.most / 2.0, self.most] {
             let height = self.height(value);
@@ -154,7 +154,7 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// The axis of the time, its labels in the time zone of the site.
+    /// The time axis, with labels in the configured time zone.
     fn times(&self, area: &Area<'_>) -> Drawn {
         let mark = millis(self.span.label_interval());
         let first = self.start().0.div_euclid(mark) + 1;
@@ -189,19 +189,19 @@ impl<'a> Chart<'a> {
         self.now.minus(self.span.length())
     }
 
-    /// From the left.
+    /// Pixels from the left.
     fn place(&self, at: Stamp) -> i32 {
         let part = share(at.since(self.start()), self.span.length());
         LEFT + pixels(part * f64::from(RIGHT - LEFT))
     }
 
-    /// From the top. The axis begins at nothing, so that heights may be compared.
+    /// Pixels from the top. The axis begins at 0, so that heights can be compared.
     fn height(&self, value: f64) -> i32 {
         BOTTOM - pixels(value / self.most * f64::from(BOTTOM - TOP))
     }
 }
 
-/// The next of 2, 4, 6, 10, 20, 40 …, of all of which the half is a round number, too.
+/// The next of 2, 4, 6, 10, 20, 40 …: half of each is a round number, too.
 fn round(most: f64) -> f64 {
     let mut scale = 1.0;
     while scale * 10.0 < most && scale < 1e15 {

@@ -1,7 +1,7 @@
 //! Pages: the frame that they share, and the headers that keep everything else out of them.
 //!
-//! Of text from outside, what could act or mislead is shown as an escape, and nothing is longer than a
-//! page can bear. That it is no markup is the templates' matter, which escape everything.
+//! In text from outside, control characters and direction marks are shown as escapes, and what is too long for a page is
+//! cut. Markup is escaped by the templates.
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde_json::json;
@@ -124,7 +124,7 @@ fn link_to((page, text): (StatusPage, &str), current: Option<StatusPage>) -> Val
     context! { url => format!("?{}", url::encode([("page", page.name())])), text, current => current == Some(page) }
 }
 
-/// The names' ending makes everything be escaped for HTML. A value that is missing is a mistake of ours.
+/// Templates whose names end in `.html` escape every value for HTML. A value that is missing is a mistake of ours.
 fn environment() -> anyhow::Result<Environment<'static>> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -132,8 +132,8 @@ fn environment() -> anyhow::Result<Environment<'static>> {
     Ok(environment)
 }
 
-/// Nothing is loaded, nothing runs, nobody frames it, and forms lead nowhere else. The address stays within the site;
-/// without any referrer a browser would not name the origin of a form either.
+/// The page loads nothing, runs nothing, cannot be framed, and its forms lead nowhere else. Its address is sent to this
+/// site only; with no referrer at all a browser would not send the origin of a form either.
 fn guarded(response: Response, style: &str) -> Response {
     let style = if style.is_empty() { String::new() } else { format!("style-src{style}; ") };
     let policy = format!("default-src 'none'; {style}form-action 'self'; base-uri 'none'; frame-ancestors 'none'");
@@ -153,7 +153,7 @@ pub(super) fn line(text: &str) -> String {
     }
 }
 
-/// Several lines, cut at their beginning: the end of a log tells why it ended.
+/// Several lines, cut at their beginning: the reason of a failure is at the end of a log.
 pub(super) fn log(text: &str) -> String {
     match text.char_indices().rev().nth(LOG) {
         Some((start, _)) => format!("…{}", safe::text(&text[start..])),

@@ -24,7 +24,7 @@ use crate::{
 /// Rows of a page.
 const ROWS: u32 = 50;
 
-/// What one can filter by beside the status or the result, and what it is called.
+/// The fields of the filter form beside the status or the result: name, label and hint.
 const FIELDS: [(&str, &str, &str); 6] = [
     ("exporter", "Exporter", ""),
     ("queue", "Queue", ""),
@@ -36,25 +36,35 @@ const FIELDS: [(&str, &str, &str); 6] = [
 
 pub(super) fn jobs_page(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
     let mut ids = view.job_ids(&job_query(handler, view)?)?;
-    let more = ids.len() > ROWS as usize;
-    ids.truncate(ROWS as usize);
-    let older = ids.last().filter(|_| more).map(|id| link(handler, &id.to_string()));
-    // One that has gone since it was found is left out.
+    let older = cut(&mut ids).map(|id| link(handler, &id.to_string()));
+    // A job that has ended since it was found is left out.
     let jobs: Vec<Job> = ids
         .into_iter()
         .filter_map(|id| view.look_at(id).map(|job| job.and_then(Result::ok)).transpose())
         .collect::<Result<_, _>>()?;
     let values = context! {
         rows => jobs.iter().map(|job| job_row(handler, job)).collect::<Value>(),
-        fields => fields(handler, view)?,
         choice => choice(handler, "status", "Status", StatusWord::value_variants().iter().copied().map(word).collect())?,
         older,
-        newest => handler.request.get("below")?.map(|_| link(handler, "")),
+        ..list_values(handler, view)?
     };
     html::page(handler, view, "Jobs", "jobs.html", values)
 }
 
-/// One more than is shown, to know whether there are more.
+/// The rows of one page of those found. The last of them, if there are more.
+fn cut<T>(rows: &mut Vec<T>) -> Option<&T> {
+    let more = rows.len() > ROWS as usize;
+    rows.truncate(ROWS as usize);
+    rows.last().filter(|_| more)
+}
+
+/// What both tables have: the fields of the filter form and the link back to the first page.
+fn list_values(handler: &StatusHandler, view: &View) -> Result<Value, StatusRefusal> {
+    let newest = handler.request.get("below")?.map(|_| link(handler, ""));
+    Ok(context! { fields => fields(handler, view)?, newest })
+}
+
+/// Asks for one row more than a page has, to know whether there are more.
 fn job_query(handler: &StatusHandler, view: &View) -> Result<JobQuery, StatusRefusal> {
     let below = handler.request.get("below")?;
     let bad = |_| StatusRefusal::new(400, "below must be the ID of a job");
@@ -68,7 +78,7 @@ fn job_query(handler: &StatusHandler, view: &View) -> Result<JobQuery, StatusRef
     })
 }
 
-/// What the fields of the form say.
+/// What the filter form says.
 fn filters(handler: &StatusHandler) -> Result<Filters, StatusRefusal> {
     let get = |name| handler.request.get(name);
     let which = Which {
@@ -80,7 +90,7 @@ fn filters(handler: &StatusHandler) -> Result<Filters, StatusRefusal> {
     Ok(Filters { which, queue: get("queue")?, client: get("client")? })
 }
 
-/// The status that is asked for.
+/// The status to filter by, if any.
 fn statuses(handler: &StatusHandler) -> Result<Vec<StatusWord>, StatusRefusal> {
     let asked = handler.request.get("status")?;
     let read = |text: String| {
@@ -98,7 +108,7 @@ fn link(handler: &StatusHandler, below: &str) -> String {
     format!("?{}", handler.request.link(&[("below", below), ("notice", ""), ("notice_token", "")]))
 }
 
-/// The fields of the form as they were filled in, and what is known for them.
+/// The fields of the filter form as they were filled in, with suggestions.
 fn fields(handler: &StatusHandler, view: &View) -> Result<Value, StatusRefusal> {
     let field = |(name, label, hint): (&str, &str, &str)| -> Result<Value, StatusRefusal> {
         let value = handler.request.get(name)?.unwrap_or_default();
@@ -119,7 +129,7 @@ fn known(handler: &StatusHandler, view: &View, name: &str) -> Result<Vec<String>
     })
 }
 
-/// A list to choose from, or nothing of it.
+/// A list to choose from; nothing need be chosen.
 fn choice(handler: &StatusHandler, name: &str, label: &str, words: Vec<String>) -> Result<Value, StatusRefusal> {
     Ok(context! { name, label, value => handler.request.get(name)?.unwrap_or_default(), words })
 }
@@ -130,14 +140,14 @@ fn job_row(handler: &StatusHandler, job: &Job) -> Value {
     context! { id, status, queue, age, tries, filename, note, url => url(Some(job.id), &job.filename) }
 }
 
-/// The page of a job: when it is gone, of its file.
+/// The link to the page of a job or, when the job has ended, of its file.
 pub(super) fn url(id: Option<i64>, filename: &str) -> String {
     let id = id.map(|id| id.to_string());
     let job = id.iter().map(|id| ("job", &**id));
     format!("?{}", url::encode([("page", "job")].into_iter().chain(job).chain([("file", filename)])))
 }
 
-/// So many attempts are shown.
+/// How many attempts a page shows.
 const ATTEMPTS: u32 = 20;
 
 pub(super) fn job_page(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
@@ -158,7 +168,7 @@ pub(super) fn job_page(handler: &StatusHandler, view: &View) -> Result<Response,
     html::page(handler, view, &title, "job.html", values)
 }
 
-/// The job by its id; when it has gone, the file.
+/// The job by its ID or, when the job has ended, the file.
 fn subject(handler: &StatusHandler, view: &View) -> Result<find::FoundFile, Failure> {
     let word =
         |name: &str| handler.request.get(name).map_err(|refusal| Failure::because(Exit::Usage, refusal.sentence));
@@ -175,7 +185,7 @@ pub(super) fn fact((name, text): &(&'static str, String)) -> Value {
     context! { name => *name, text => html::line(text) }
 }
 
-/// What can be done with it.
+/// The actions that the status of the job allows.
 fn possible_actions(job: &Job) -> Vec<&'static str> {
     let failed = if job.status.is_failed() { vec!["retry", "dismiss"] } else { Vec::new() };
     let cancel = can_be_cancelled(job).then_some("cancel");
@@ -203,24 +213,21 @@ pub(super) fn history_page(handler: &StatusHandler, view: &View) -> Result<Respo
         found.push((cursor, attempt.clone()));
         true
     })?;
-    let more = found.len() > ROWS as usize;
-    found.truncate(ROWS as usize);
-    let older = found.last().filter(|_| more).and_then(|(cursor, attempt)| {
+    let older = cut(&mut found).and_then(|(cursor, attempt)| {
         attempt.record.as_ref()?;
         Some(link(handler, &cursor.to_string()))
     });
     let values = context! {
         rows => found.iter().map(|(_, attempt)| attempt_row(attempt)).collect::<Value>(),
-        fields => fields(handler, view)?,
         choice => choice(handler, "result", "Result", Outcome::ALL.map(|outcome| outcome.name().to_owned()).to_vec())?,
         look_back => are_older.then_some(LOOK_BACK),
         older,
-        newest => handler.request.get("below")?.map(|_| link(handler, "")),
+        ..list_values(handler, view)?
     };
     html::page(handler, view, "History", "history.html", values)
 }
 
-/// One more than is shown, to know whether there are more.
+/// Asks for one row more than a page has, to know whether there are more.
 fn attempt_query(handler: &StatusHandler, view: &View) -> Result<AttemptQuery, StatusRefusal> {
     Ok(AttemptQuery {
         about: filter::about(view, &filters(handler)?)?,

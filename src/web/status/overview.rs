@@ -1,8 +1,7 @@
-//! The overview: everything that `pressroom status` says, or its counts alone. It looks again by itself, unless somebody
-//! does not want that.
+//! The overview: everything that `pressroom status` shows, or its counts alone. It reloads itself until that is switched off.
 //!
-//! By a header, which every browser knows, and not by a `meta` element, which is taken for one that nobody can stop: what
-//! changes by itself has to have a switch (WCAG 2.2.2).
+//! It does so by a header, which every browser knows. A `meta` element would count as a reload that cannot be switched off,
+//! and what changes by itself must have a switch (WCAG 2.2.2).
 
 use std::time::Duration;
 
@@ -27,11 +26,11 @@ use crate::{
     web::response::Response,
 };
 
-/// What of the report's object is a count or an age, and names nobody.
+/// The fields of the report that are counts or ages, without a job, a file or a client.
 const COUNTS: [&str; 9] =
     ["state", "now", "queues", "running", "max_running", "last_tick", "last_tick_age", "last_hour", "failures"];
 
-/// So many of the administrators' latest actions are shown.
+/// How many of the latest actions of administrators are shown.
 const ACTIONS: u32 = 10;
 
 pub(super) fn all(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
@@ -52,10 +51,10 @@ pub(super) fn all(handler: &StatusHandler, view: &View) -> Result<Response, Stat
         form => actions::form_fields(handler, view)?,
         ..common(&report, &refresh)
     };
-    Ok(refresh.asked_of(html::page(handler, view, "Overview", "overview.html", values)?))
+    Ok(refresh.apply_to(html::page(handler, view, "Overview", "overview.html", values)?))
 }
 
-/// To the plots of another span.
+/// The link to the plots of another span.
 fn link(handler: &StatusHandler, other: PlotSpan, current: PlotSpan) -> Value {
     let query = handler.request.link(&[("span", other.name()), ("notice", ""), ("notice_token", "")]);
     context! { text => other.title(), current => other == current, url => format!("?{query}") }
@@ -74,7 +73,7 @@ fn running(running: &RunningJob) -> Value {
     context! { text => html::line(&text::run(running)), url => jobs::url(Some(job.id), &job.filename) }
 }
 
-/// For everybody: how many, how old, and of no job in particular.
+/// For anonymous visitors: counts and ages, and nothing about a single job.
 pub(super) fn counts(handler: &StatusHandler, view: &View) -> Result<Response, StatusRefusal> {
     let report = Report::at_a_glance(handler.context, view)?;
     if html::wants_json(handler.variables, Some(&handler.request)) {
@@ -90,7 +89,7 @@ pub(super) fn counts(handler: &StatusHandler, view: &View) -> Result<Response, S
         cache => format::count(report.cache.files, "file"),
         ..common(&report, &refresh)
     };
-    Ok(refresh.asked_of(html::page(handler, view, "Overview", "counts.html", values)?))
+    Ok(refresh.apply_to(html::page(handler, view, "Overview", "counts.html", values)?))
 }
 
 fn total(report: &Report) -> u64 {
@@ -119,7 +118,7 @@ fn row(report: &Report, queue: &Queue) -> Value {
     }
 }
 
-/// What can be done with a queue.
+/// The actions that the mode of a queue allows.
 fn actions(mode: Mode) -> Vec<&'static str> {
     match mode {
         Mode::Open => vec!["pause", "drain"],
@@ -132,7 +131,7 @@ fn in_json(object: &serde_json::Value) -> Response {
     Response::no_store(200).text("application/json", format!("{object}\n"))
 }
 
-/// The report as one object, of which only the counts are left.
+/// The JSON of the report, reduced to counts and ages.
 fn public(report: &Report) -> serde_json::Value {
     let all = program::object(report);
     let kept = COUNTS.iter().filter_map(|name| Some(((*name).to_owned(), all.get(*name)?.clone())));
@@ -143,13 +142,13 @@ fn public(report: &Report) -> serde_json::Value {
     object.into()
 }
 
-/// Seconds after which the page looks again.
-const AGAIN: u64 = 30;
+/// Seconds after which the page reloads.
+const RELOAD_AFTER: u64 = 30;
 
 pub(super) struct Refresh {
-    /// Where it leads; without what was done last, which is told once. `None`: nowhere.
+    /// Where the page reloads from: without the notice, which is shown once. `None`: it does not reload.
     to: Option<String>,
-    /// The link that turns it the other way.
+    /// The link that switches it on or off.
     other: String,
 }
 
@@ -170,12 +169,12 @@ impl Refresh {
         Ok(Self { to: (!stays).then(|| link("")), other })
     }
 
-    pub(super) fn asked_of(&self, response: Response) -> Response {
-        response.with_optional("Refresh", self.to.as_ref().map(|to| format!("{AGAIN}; url={to}")))
+    pub(super) fn apply_to(&self, response: Response) -> Response {
+        response.with_optional("Refresh", self.to.as_ref().map(|to| format!("{RELOAD_AFTER}; url={to}")))
     }
 
     pub(super) fn values(&self) -> Value {
-        let often = format::duration(Duration::from_secs(AGAIN));
+        let often = format::duration(Duration::from_secs(RELOAD_AFTER));
         context! { on => self.to.is_some(), often, other => &*self.other }
     }
 }

@@ -17,10 +17,10 @@ use crate::{
     store::{PastRun, Sample, View},
 };
 
-/// Of more attempts only the newest are drawn.
+/// How many attempts are drawn at most: the newest.
 const ATTEMPTS: u32 = 100_000;
 
-/// A plot, or the sentence that stands in its place.
+/// A plot, or only its sentence where there is nothing to draw.
 struct Plot {
     title: &'static str,
     /// What each line shows, in the order of [`FIRST`] and [`SECOND`].
@@ -103,7 +103,7 @@ fn failures(ended: &[PastRun], buckets: &[Bucket], span: PlotSpan, now: Stamp) -
     Ok(Plot { title, keys, text, svg })
 }
 
-/// How many attempts it is about.
+/// How many attempts the figures are about.
 fn of(ended: &[PastRun]) -> String {
     let more = if ended.len() < ATTEMPTS as usize { "" } else { ", not counting older ones" };
     format!("{} ended{more}.", format::count(ended.len() as u64, "attempt"))
@@ -145,7 +145,7 @@ impl Mean {
         self.most = self.most.max(duration);
     }
 
-    /// `None`: of nothing.
+    /// `None`: there was nothing to average.
     pub(super) fn value(&self) -> Option<Duration> {
         self.sum.checked_div(self.count)
     }
@@ -170,7 +170,7 @@ pub(super) fn buckets(ended: &[PastRun], span: PlotSpan, now: Stamp) -> Vec<Buck
     all
 }
 
-/// The mean of them all and the longest.
+/// Their mean, with the longest.
 pub(super) fn mean(durations: impl Iterator<Item = Duration>) -> Mean {
     let mut mean = Mean::default();
     durations.for_each(|duration| mean.add(duration));
