@@ -11,9 +11,10 @@ use crate::{
 const LONG: Duration = Duration::from_secs(50);
 
 /// A child that does not hear SIGTERM and does this when the leader has ended.
+/// It asks whose child it is before it lets the leader end: later it could take us for the leader and wait for ever.
 fn left(deed: &str) -> World {
     let script = format!(
-        "import os,signal,time\nif os.fork()==0:\n signal.signal(15,signal.SIG_IGN)\n open('up','w').close()\n me=os.getppid()\n \
+        "import os,signal,time\nif os.fork()==0:\n signal.signal(15,signal.SIG_IGN)\n me=os.getppid()\n open('up','w').close()\n \
          while os.getppid()==me: time.sleep(0.01)\n {deed}\n while 1: time.sleep(1000)\n\
          while not os.path.exists('up'): time.sleep(0.01)\nos._exit(0)"
     );
